@@ -1,0 +1,1 @@
+"""The few hot loops, twice: ``reference`` (NumPy, the definition) and ``compiled`` (numba, same names)."""

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -19,6 +19,11 @@ class Rows(NamedTuple):
     starts: Ints
 
 
+def is_sparse(matrix: Any) -> bool:
+    """Return whether this is a SciPy sparse matrix; SciPy's own test hides what it has from mypy."""
+    return bool(issparse(matrix))
+
+
 def rows_of(matrix: Counts) -> Rows:
     """Return the arrays of a CSR matrix with the index types that the kernels are compiled for.
 
@@ -30,3 +35,44 @@ def rows_of(matrix: Counts) -> Rows:
         matrix.indices.astype(np.int32, copy=False),
         matrix.indptr.astype(np.int64, copy=False),
     )
+
+
+class Entries(NamedTuple):
+    """Which tags an image may be explained by: its own tags only, or all of them.
+
+    An entry is one (image, tag). The entries of image n are ``tags[starts[n]:starts[n+1]]``; its
+    block of values (regions × entries) is ``block[block_starts[n]:block_starts[n+1]]``.
+    ``by_tag[tag_starts[c]:tag_starts[c+1]]`` are the entries of tag c.
+    """
+
+    starts: Ints
+    tags: NDArray[np.int32]
+    block_starts: Ints
+    by_tag: Ints
+    tag_starts: Ints
+    image_of: NDArray[np.int32]
+
+
+def entries_of(tags: Counts, region_starts: Ints) -> Entries:
+    """Return the entries of the images' own tags.
+
+    >>> entries_of(csr_array(np.array([[0, 1, 1], [1, 0, 0]])), np.array([0, 2, 5])).block_starts.tolist()
+    [0, 4, 7]
+    """
+    _, columns, starts = rows_of(tags)
+    per_image = np.diff(starts)
+    sizes = per_image * np.diff(region_starts)
+    tag_counts = np.bincount(columns, minlength=tags.shape[1])
+    return Entries(
+        starts,
+        columns,
+        _closed(sizes),
+        np.argsort(columns, kind="stable").astype(np.int64),
+        _closed(tag_counts),
+        np.repeat(np.arange(len(per_image), dtype=np.int32), per_image),
+    )
+
+
+def _closed(sizes: Ints) -> Ints:
+    """Return where each part starts, closed by the total."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 # More chunks than threads even out unequal items; the results never depend on their number
 # because each item writes only to its own row.
@@ -22,5 +23,5 @@ def over_ranges(work: Callable[[int, int], None], n_items: int, n_threads: int) 
     n_chunks = min(n_items, n_threads * CHUNKS_PER_THREAD)
     cuts = [n_items * i // n_chunks for i in range(n_chunks + 1)]
     with ThreadPoolExecutor(n_threads) as pool:
-        for done in [pool.submit(work, a, b) for a, b in zip(cuts, cuts[1:], strict=False)]:
+        for done in [pool.submit(work, a, b) for a, b in pairwise(cuts)]:
             done.result()

@@ -1,1 +1,41 @@
-"""."""
+"""Learners: scikit-learn estimators over Bags. A new one is one file and one line here."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tagmix import storage
+from tagmix.bags import Bags
+from tagmix.errors import ModelFileError
+from tagmix.learners.emm import EMM
+from tagmix.learners.files import load_bags, load_emm, save_bags
+
+LEARNERS = {"EMM": EMM}
+
+READERS: dict[str, Callable[[storage.Contents, str], Any]] = {
+    "EMM": lambda contents, file: load_emm(EMM, contents, file),
+    "Bags": load_bags,
+}
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the model or the bags in a file that ``save`` wrote; nothing in it is ever executed."""
+    contents = storage.read(path)
+    if contents.kind not in READERS:
+        raise ModelFileError(
+            f"{Path(path).name} holds a {contents.kind!r}, this tagmix reads {', '.join(READERS)}: "
+            "upgrade tagmix"
+        )
+    return READERS[contents.kind](contents, Path(path).name)
+
+
+def save(thing: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model or bags into one file."""
+    if isinstance(thing, Bags):
+        save_bags(thing, Path(path))
+    else:
+        thing.save(path)
+
+
+__all__ = ["EMM", "LEARNERS", "load", "save"]

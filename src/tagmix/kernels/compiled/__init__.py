@@ -1,1 +1,20 @@
 """The kernels compiled by numba: same names, same numbers as ``reference``, to rounding."""
+
+from tagmix.kernels.compiled.dirichlet import dirichlet_terms
+from tagmix.kernels.compiled.variational import infer_images, theta_sums
+from tagmix.kernels.compiled.words import (
+    add_evidence_of_all,
+    add_evidence_of_own,
+    add_statistics_of_all,
+    add_statistics_of_own,
+)
+
+__all__ = [
+    "add_evidence_of_all",
+    "add_evidence_of_own",
+    "add_statistics_of_all",
+    "add_statistics_of_own",
+    "dirichlet_terms",
+    "infer_images",
+    "theta_sums",
+]

@@ -1,1 +1,20 @@
 """The kernels in NumPy, written to be read: they define what the compiled ones compute."""
+
+from tagmix.kernels.reference.dirichlet import dirichlet_terms
+from tagmix.kernels.reference.variational import infer_images, theta_sums
+from tagmix.kernels.reference.words import (
+    add_evidence_of_all,
+    add_evidence_of_own,
+    add_statistics_of_all,
+    add_statistics_of_own,
+)
+
+__all__ = [
+    "add_evidence_of_all",
+    "add_evidence_of_own",
+    "add_statistics_of_all",
+    "add_statistics_of_own",
+    "dirichlet_terms",
+    "infer_images",
+    "theta_sums",
+]

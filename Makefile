@@ -1,0 +1,63 @@
+# One place for every named task. `make help` lists them; .ci/run calls `make test` and nothing else.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+# A stamp records that an install finished: an interrupted one leaves no stamp and is done again.
+INSTALLED       := $(VENV)/.installed
+INSTALLED_BENCH := $(VENV)/.installed-bench
+INSTALLED_DOCS  := $(VENV)/.installed-docs
+INSTALL         := $(BIN)/python -m pip install --quiet -c constraints.txt
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test lint bench reproduce docs clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) ## make .venv with tagmix and its test tools, pinned by constraints.txt
+
+demo: setup ## run the demonstration on made-up bags; it ends by saying where its page is
+	$(BIN)/python examples/demo_bags.py
+
+lint: setup ## check style, types and the direction of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint ## everything that must pass before a commit: lint, tests, doctests
+	$(BIN)/pytest -n 2
+
+bench: $(INSTALLED_BENCH) ## measure speed beside the peers (installs the bench extra)
+	$(BIN)/python -m benchmarks
+
+reproduce: ## the paper's experiments (not there yet)
+	@echo "Nothing to reproduce yet: the literature runs come with the image pipeline."
+
+docs: $(INSTALLED_DOCS) ## build the pages into docs/_build/html, warnings are errors
+	$(BIN)/sphinx-build -W -b html docs docs/_build/html
+
+clean: ## remove caches and outputs; .venv stays (delete it by hand to start afresh)
+	rm -rf build dist docs/_build demo-out bench-out .coverage
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "tagmix needs Python 3.11 or newer, '$(PYTHON)' is $$($(PYTHON) -V 2>/dev/null || echo missing):" \
+	    "name another, for example make PYTHON=python3.12 setup" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(INSTALL) -e '.[test]'
+	@touch $@
+
+$(INSTALLED_BENCH): $(INSTALLED)
+	$(INSTALL) -e '.[test,bench]'
+	@touch $@
+
+$(INSTALLED_DOCS): $(INSTALLED)
+	$(INSTALL) -e '.[test,docs]'
+	@touch $@

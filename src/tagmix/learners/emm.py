@@ -1,0 +1,251 @@
+"""EMM: the exponential-multinomial mixture as a scikit-learn estimator over Bags."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from tagmix.arrays import Floats, Ints
+from tagmix.bags import Bags
+from tagmix.errors import ParameterError
+from tagmix.evaluation import metrics
+from tagmix.learners import files, fitting
+from tagmix.learners.calibration import probabilities
+from tagmix.learners.explain import Explanation, explain_image
+from tagmix.learners.inputs import as_bags, check_rates, check_vocabulary
+from tagmix.learners.training import shard_size
+from tagmix.model.estep import guided_posterior
+from tagmix.model.predict import infer_theta, tag_scores
+
+
+class EMM(BaseEstimator):
+    """Explain every region by one tag and every picture by a few out of very many.
+
+    Choose it when pictures carry tags as a whole and you want tags for new pictures *and* for their
+    regions. Training costs regions × words × tags *of the image* an iteration under hard
+    supervision, and does not grow with the number of all tags.
+
+    Parameters
+    ----------
+    learning : "margin" learns a weight for each tag by maximum margins (EMM_d); "likelihood" does
+        not (EMM_m).
+    inference : how an uncaptioned picture is explained: "variational" (a posterior) or "map" (a
+        convex problem whose answer has exact zeros: few tags, the others at probability 0).
+    normaliser : "bounded" keeps the normaliser of θ in the bound; "dropped" is the paper as printed.
+    evidence : κ, the power that a region's words are raised to; one number or one a view. 1 is the
+        paper; smaller values mend its overconfidence. Choose it by cross-validation.
+    supervision : "hard" explains a captioned picture by its own tags only; a number multiplies the
+        paper's guidance w(y+δ)/M (1 is the paper) and lets every tag in, at a cost of all tags.
+    max_iter, tol : stop when an iteration gains less than ``tol`` of the bound.
+    eta, learn_eta : the Dirichlet prior of words, to start from; learnt by default.
+    chi : shape and rate of the Gamma prior of λ.
+    nu1, nu2 : the margin problem's weights on ‖w‖² and on the slack (Eq. 4).
+    margin_posterior : constrain the posterior that prediction sees ("free") or the one that knows
+        the caption ("guided", the paper).
+    margin_rounds : how often the margins' multipliers δ are fed back into the E-step.
+    margin_tol : the relative duality gap at which the margin problem is solved.
+    calibration_folds : folds for probabilities and thresholds; 0 leaves ``predict`` out and saves
+        their time (each fold trains once more).
+    estep_tol, estep_max_iter : when the explanation of one image has settled, in regions.
+    memory_mb : how much a shard's arrays may take.
+    n_jobs : threads; -1 takes all cores. It never changes a bit of the result.
+    kernels : "compiled", or "reference", the slow definition in NumPy.
+    callback : called with (iteration, bound).
+
+    Attributes
+    ----------
+    params_ : λ, the words of each tag, w.
+    bound_history_ : the bound after each E-step. ``n_iter_``, ``converged_``.
+    margin_ : the margin problem's solution, with its duality gap; None for "likelihood".
+    tag_names_ : the tags in column order.
+
+    Examples
+    --------
+    >>> from tagmix import EMM, planted_topics, sample_bags
+    >>> rng = np.random.default_rng(0)
+    >>> sample = sample_bags(planted_topics(6, 60, 0.2, rng), 120, n_regions=4, rng=rng)
+    >>> emm = EMM(learning="likelihood", calibration_folds=0).fit(sample.bags[:100])
+    >>> bool(emm.score(sample.bags[100:]) > 0.6)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        learning: str = "margin",
+        inference: str = "variational",
+        normaliser: str = "bounded",
+        evidence: float | Mapping[str, float] = 1.0,
+        supervision: float | str = "hard",
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        eta: float = 0.1,
+        learn_eta: bool = True,
+        chi: tuple[float, float] = (2.0, 1.0),
+        nu1: float = 1e-4,
+        nu2: float = 1.0,
+        margin_posterior: str = "free",
+        margin_rounds: int = 1,
+        margin_tol: float = 1e-3,
+        calibration_folds: int = 3,
+        estep_tol: float = 1e-4,
+        estep_max_iter: int = 200,
+        memory_mb: float = 256.0,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        kernels: str = "compiled",
+        verbose: int = 0,
+        callback: Callable[[int, float], None] | None = None,
+    ) -> None:
+        self.learning = learning
+        self.inference = inference
+        self.normaliser = normaliser
+        self.evidence = evidence
+        self.supervision = supervision
+        self.max_iter = max_iter
+        self.tol = tol
+        self.eta = eta
+        self.learn_eta = learn_eta
+        self.chi = chi
+        self.nu1 = nu1
+        self.nu2 = nu2
+        self.margin_posterior = margin_posterior
+        self.margin_rounds = margin_rounds
+        self.margin_tol = margin_tol
+        self.calibration_folds = calibration_folds
+        self.estep_tol = estep_tol
+        self.estep_max_iter = estep_max_iter
+        self.memory_mb = memory_mb
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.kernels = kernels
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any = None, *, rates: Any = None) -> Self:
+        """Learn from Bags with tags, or from counts (images × words) and ``y`` (images × tags).
+
+        ``rates`` (images × tags) gives every image its own prior rates in place of λ.
+        """
+        bags = as_bags(self, X, y, reset=True)
+        fitting.fit(self, bags, rates)
+        return self
+
+    def _shards(self, bags: Bags) -> Iterator[slice]:
+        memory = self.memory_mb * 2**20
+        return bags.shards(shard_size(bags, False, memory, n_tags=self.params_.n_tags))
+
+    def _checked(self, X: Any, rates: Any) -> tuple[Bags, Floats | None]:
+        check_is_fitted(self)
+        bags = as_bags(self, X)
+        check_vocabulary(bags, self.widths_)
+        return bags, check_rates(rates, len(bags), self.params_.n_tags)
+
+    def _theta_and_phi(self, bags: Bags, rates: Floats | None) -> Iterator[tuple[slice, Floats, Floats]]:
+        for where in self._shards(bags):
+            own = None if rates is None else rates[where]
+            yield where, *infer_theta(bags[where], self.params_, self.settings_, self.inference, own)
+
+    def predict_proba(self, X: Any, *, rates: Any = None) -> Floats:
+        """Return p(Y|X), images × tags, rows summing to 1: how the picture is shared among tags.
+
+        For the probability that a tag is right, see ``predict_marginals``.
+        """
+        bags, own = self._checked(X, rates)
+        scores = np.empty((len(bags), self.params_.n_tags))
+        for where, theta, _ in self._theta_and_phi(bags, own):
+            prior = self.params_.rates[None, :] if own is None else own[where]
+            scores[where] = tag_scores(theta, self.params_.weights, prior)
+        return scores
+
+    def top_tags(self, X: Any, k: int = 5, *, rates: Any = None) -> Ints:
+        """Return the numbers of the k best tags of each image, best first."""
+        return metrics.top_tags(self.predict_proba(X, rates=rates), k)
+
+    def predict_marginals(self, X: Any, *, rates: Any = None) -> Floats:
+        """Return the calibrated probability of each tag, images × tags: .8 is right 8 times in 10."""
+        scores = self.predict_proba(X, rates=rates)
+        if self.calibration_ is None:
+            raise ParameterError(
+                "probabilities and thresholds were not learnt: fit with calibration_folds >= 2 on at least "
+                "twice as many tagged images, or rank with top_tags."
+            )
+        return probabilities(scores, self.calibration_)
+
+    def predict(self, X: Any, *, rates: Any = None) -> Ints:
+        """Return the tags worth showing, images × tags of 0 and 1, by each tag's own threshold."""
+        p = self.predict_marginals(X, rates=rates)
+        return (p >= self.calibration_.thresholds).astype(np.int64)
+
+    def predict_regions(self, X: Any, captioned: bool = False, *, rates: Any = None) -> Floats:
+        """Return p(z), regions × tags, rows summing to 1; ``captioned`` uses the images' own tags.
+
+        The answer itself takes 8 bytes × regions × tags; ``top_region_tags`` does not.
+        """
+        bags, own = self._checked(X, rates)
+        out = np.empty((bags.n_regions, self.params_.n_tags))
+        for regions, phi in self._region_posteriors(bags, captioned, own):
+            out[regions] = phi
+        return out
+
+    def top_region_tags(self, X: Any, k: int = 1, captioned: bool = False, *, rates: Any = None) -> Ints:
+        """Return the numbers of the k best tags of each region, best first."""
+        bags, own = self._checked(X, rates)
+        out = np.empty((bags.n_regions, min(k, self.params_.n_tags)), dtype=np.int64)
+        for regions, phi in self._region_posteriors(bags, captioned, own):
+            out[regions] = metrics.top_tags(phi, k)
+        return out
+
+    def _region_posteriors(
+        self, bags: Bags, captioned: bool, rates: Floats | None
+    ) -> Iterator[tuple[slice, Floats]]:
+        if captioned:
+            check_vocabulary(bags, self.widths_, self.params_.n_tags)
+        for where, _, phi in self._theta_and_phi(bags, rates):
+            shard = bags[where]
+            if captioned:
+                own = None if rates is None else rates[where]
+                posterior = guided_posterior(shard, self.params_, self.settings_, rates=own)
+                fitting.overwrite_captioned(phi, shard, posterior)
+            yield slice(int(bags.offsets[where.start]), int(bags.offsets[where.stop])), phi
+
+    def explain(self, X: Any, tag: str | int, n_words: int = 10, *, rates: Any = None) -> list[Explanation]:
+        """Return, for each image, which regions and which words spoke for ``tag``."""
+        bags, own = self._checked(X, rates)
+        column = fitting.tag_column(self.tag_names_, tag)
+        name = self.tag_names_[column]
+        answers = []
+        for where, _, phi in self._theta_and_phi(bags, own):
+            shard = bags[where]
+            for n in range(len(shard)):
+                part = phi[shard.offsets[n] : shard.offsets[n + 1]]
+                answers.append(
+                    explain_image(shard[n], part, column, name, self.params_, self.settings_, n_words)
+                )
+        return answers
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the top-5 accuracy (micro-F1) against the bags' own tags, or ``y``."""
+        bags = as_bags(self, X, y)
+        scores = self.predict_proba(bags)
+        check_vocabulary(bags, self.widths_, self.params_.n_tags)
+        return metrics.top_k_accuracy(bags.tags, scores, 5)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model into one file, safe to open from a stranger; ``tagmix.load`` reads it."""
+        check_is_fitted(self)
+        files.save_emm(self, Path(path))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,100 @@
+"""Watch a bound climb: history, convergence, and a warning when it falls."""
+
+import sys
+import warnings
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from sklearn.exceptions import ConvergenceWarning
+
+ROUNDING = 1e-9  # a fall smaller than this share of the bound is arithmetic, not a mistake
+
+
+class Monitor:
+    """Keep the bound of every iteration and say when to stop.
+
+    ``verbose`` 1 shows a bar on a terminal and nothing in a pipe, 2 prints a line an iteration;
+    ``callback(iteration, bound)`` is called after each, to draw or to log.
+
+    >>> monitor = Monitor(tolerance=0.01, max_iter=10)
+    >>> [monitor.stop_after(bound) for bound in (-100.0, -50.0, -49.9)]
+    [False, False, True]
+    """
+
+    def __init__(
+        self,
+        tolerance: float,
+        max_iter: int,
+        verbose: int = 0,
+        callback: Callable[[int, float], None] | None = None,
+    ) -> None:
+        self.tolerance, self.max_iter, self.verbose, self.callback = tolerance, max_iter, verbose, callback
+        self.history: list[float] = []
+        self.converged = False
+        self._since = 0
+        self._progress: Progress | None = None
+
+    def __enter__(self) -> Self:
+        if self.verbose == 1:
+            columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+            console = Console(stderr=True)
+            self._progress = Progress(
+                *columns, console=console, transient=True, disable=not console.is_terminal
+            )
+            self._progress.start()
+            self._progress.add_task("learning", total=self.max_iter)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+    def new_objective(self) -> None:
+        """Forget the level reached: what follows is the bound of another problem."""
+        self._since = len(self.history)
+        self.converged = False
+
+    def stop_after(self, bound: float) -> bool:
+        """Add a bound and say whether the relative gain is now below the tolerance."""
+        self.history.append(bound)
+        self._show(bound)
+        run = self.history[self._since :]
+        if len(run) < 2:
+            return False
+        gain = run[-1] - run[-2]
+        if gain < -ROUNDING * abs(run[-2]):
+            warnings.warn(
+                f"the bound fell by {-gain:.3g} at iteration {len(self.history)} (from {run[-2]:.10g}): "
+                "the numbers are not to be trusted; please report it with the data.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.converged = gain <= self.tolerance * abs(run[-1])
+        return self.converged
+
+    def warn_if_early(self) -> None:
+        """Warn when the iterations ran out before the bound settled."""
+        if not self.converged:
+            warnings.warn(
+                f"stopped after {len(self.history)} iterations before the bound settled to a relative gain "
+                f"of {self.tolerance:g}: raise max_iter, or tol if this is on purpose.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _show(self, bound: float) -> None:
+        iteration = len(self.history)
+        if self._progress is not None:
+            self._progress.update(
+                self._progress.task_ids[0], advance=1, description=f"learning, bound {bound:,.1f}"
+            )
+        if self.verbose > 1:
+            sys.stderr.write(f"iteration {iteration:3d}  bound {bound:,.3f}\n")
+        if self.callback is not None:
+            self.callback(iteration, bound)

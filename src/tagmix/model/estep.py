@@ -1,0 +1,178 @@
+"""The E-step: explain the regions of a shard of images by tags, and add up what that says.
+
+Memory: a shard of R regions needs 8·R·C bytes with all tags and 8·Σ_n M_n|Y_n| with own tags only;
+nothing here is as large as all regions × all tags unless the caller makes one shard of everything.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tagmix.arrays import Counts, Entries, Floats, Ints, entries_of
+from tagmix.bags import Bags
+from tagmix.model.params import Params, Settings
+
+
+@dataclass
+class Statistics:
+    """What a set of images says of the parameters; sets merge by addition."""
+
+    instances: dict[str, Floats]
+    theta: Floats
+    n_images: int = 0
+    bound: float = 0.0
+
+    @classmethod
+    def of_nothing(cls, params: Params) -> "Statistics":
+        """Return the statistics of no image."""
+        return cls({v: m.empty_statistics() for v, m in params.instances.items()}, np.zeros(params.n_tags))
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        return Statistics(
+            {view: own + other.instances[view] for view, own in self.instances.items()},
+            self.theta + other.theta,
+            self.n_images + other.n_images,
+            self.bound + other.bound,
+        )
+
+
+class Posterior(NamedTuple):
+    """q of a shard: φ and S over the entries, r = M/ζ and the bound of each image."""
+
+    phi: Floats
+    S: Floats
+    r: Floats
+    bound: Floats
+    n_iter: Ints
+    entries: Entries | None
+
+    def shares(self, region_starts: Ints) -> Floats:
+        """Return E[z̄] = S/M, entry by entry; 0 for an image without regions."""
+        n_regions = np.maximum(np.diff(region_starts), 1)
+        if self.entries is None:
+            return (self.S.reshape(len(n_regions), -1) / n_regions[:, None]).ravel()
+        return self.S / n_regions[self.entries.image_of]
+
+
+def guidance(tags: Counts, n_regions: Ints, weights: Floats, strength: float, delta: Floats | None) -> Floats:
+    """Return strength · w_c (y_nc + δ_nc)/M_n of Eq. 8, images × tags."""
+    y = tags.toarray().astype(np.float64)
+    return strength * weights * (y if delta is None else y + delta) / np.maximum(n_regions, 1)[:, None]
+
+
+def own_guidance(tags: Counts, n_regions: Ints, weights: Floats, delta: Floats | None) -> Floats:
+    """Return w_c (1 + δ_nc)/M_n for the images' own tags only, entry by entry."""
+    per_entry = np.repeat(np.maximum(n_regions, 1), np.diff(tags.indptr))
+    return weights[tags.indices] * (1.0 if delta is None else 1.0 + delta) / per_entry
+
+
+def guided_posterior(
+    shard: Bags,
+    params: Params,
+    settings: Settings,
+    start: Floats | None = None,
+    delta: Floats | None = None,
+    rates: Floats | None = None,
+) -> Posterior:
+    """Return q of captioned images. ``delta`` is own entries (hard) or images × tags (soft)."""
+    tags = shard.captions
+    n_regions = np.diff(shard.offsets)
+    if settings.hard:
+        entries = entries_of(tags, shard.offsets)
+        block = _evidence(shard, params, settings, entries)
+        guide = own_guidance(tags, n_regions, params.weights, delta)
+        _add_per_entry(block, guide, entries, n_regions)
+        return _infer(block, shard, params, settings, entries, start, rates)
+    block = _evidence(shard, params, settings, None)
+    guide = guidance(tags, n_regions, params.weights, settings.strength, delta)
+    block.reshape(-1, params.n_tags)[:] += np.repeat(guide, n_regions, axis=0)
+    return _infer(block, shard, params, settings, None, start, rates)
+
+
+def free_posterior(shard: Bags, params: Params, settings: Settings, rates: Floats | None = None) -> Posterior:
+    """Return q of images as if they had no captions: what prediction sees."""
+    return _infer(_evidence(shard, params, settings, None), shard, params, settings, None, None, rates)
+
+
+def evidence_of(shard: Bags, params: Params, settings: Settings) -> Floats:
+    """Return Σ_views κ E[log p(x_m | tag c)], regions × tags."""
+    return _evidence(shard, params, settings, None).reshape(-1, params.n_tags)
+
+
+def _evidence(shard: Bags, params: Params, settings: Settings, entries: Entries | None) -> Floats:
+    size = shard.n_regions * params.n_tags if entries is None else int(entries.block_starts[-1])
+    block = np.zeros(size)
+    for view, model in params.instances.items():
+        model.add_evidence(shard.views[view], settings.evidence[view], shard.offsets, entries, block)
+    return block
+
+
+def _add_per_entry(block: Floats, values: Floats, entries: Entries, n_regions: Ints) -> None:
+    """Add an entry's value to all regions of its image."""
+    for n in np.flatnonzero(n_regions):
+        part = block[entries.block_starts[n] : entries.block_starts[n + 1]].reshape(n_regions[n], -1)
+        part += values[entries.starts[n] : entries.starts[n + 1]]
+
+
+def _infer(
+    block: Floats,
+    shard: Bags,
+    params: Params,
+    settings: Settings,
+    entries: Entries | None,
+    start: Floats | None,
+    rates: Floats | None,
+) -> Posterior:
+    rows = params.rates[None, :] if rates is None else np.ascontiguousarray(np.atleast_2d(rates))
+    n_images, n_tags = len(shard), params.n_tags
+    if entries is None:
+        entry_starts = np.arange(n_images + 1) * n_tags
+        block_starts = shard.offsets * n_tags
+        entry_rates = np.ascontiguousarray(np.broadcast_to(rows, (n_images, n_tags))).ravel()
+    else:
+        entry_starts, block_starts = entries.starts, entries.block_starts
+        entry_rates = rows[entries.image_of if len(rows) > 1 else 0, entries.tags]
+    S = _prior_shares(entry_rates, entry_starts, shard.offsets) if start is None else start.copy()
+    r, bound, n_iter = np.zeros(n_images), np.zeros(n_images), np.zeros(n_images, dtype=np.int64)
+    settings.kernels.infer_images(
+        block, block_starts, entry_starts, entry_rates, rows, settings.bounded, settings.tolerance,
+        settings.max_iter, S, r, bound, n_iter, settings.n_threads,
+    )  # fmt: skip
+    return Posterior(block, S, r, bound, n_iter, entries)
+
+
+def _prior_shares(entry_rates: Floats, entry_starts: Ints, region_starts: Ints) -> Floats:
+    """Return S as the prior alone would have it: regions shared in proportion to E[θ] = 1/λ."""
+    sizes = np.diff(entry_starts)
+    means = 1 / entry_rates
+    totals = np.zeros(len(sizes))
+    full = sizes > 0
+    totals[full] = np.add.reduceat(means, entry_starts[:-1][full]) if len(means) else 0.0
+    return means * np.repeat(np.diff(region_starts) / np.where(full, totals, 1.0), sizes)
+
+
+def accumulate(
+    shard: Bags, posterior: Posterior, params: Params, settings: Settings, into: Statistics
+) -> Statistics:
+    """Return ``into`` with this shard's statistics added in place, so that no second copy is held."""
+    for view, model in params.instances.items():
+        out = into.instances[view]
+        model.add_statistics(shard.views[view], posterior.phi, shard.offsets, posterior.entries, out)
+    into.theta += _theta_sums(posterior, params, settings)
+    into.n_images += len(shard)
+    into.bound += float(posterior.bound.sum())
+    return into
+
+
+def _theta_sums(posterior: Posterior, params: Params, settings: Settings) -> Floats:
+    """Return Σ_n γ_nc ρ_nc of the shard under the global rates."""
+    if posterior.entries is None:
+        S = posterior.S.reshape(-1, params.n_tags)
+        sums: Floats = ((1 + S) / (params.rates + posterior.r[:, None])).sum(axis=0)
+        return sums
+    entries = posterior.entries
+    own: Floats = settings.kernels.theta_sums(
+        posterior.S, entries.tags, entries.image_of, params.rates, posterior.r
+    )
+    return own

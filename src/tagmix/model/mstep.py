@@ -1,0 +1,63 @@
+"""The M-step: the parameters that maximise the bound given the statistics, and where to start."""
+
+import numpy as np
+
+from tagmix.arrays import Floats, entries_of
+from tagmix.bags import Bags
+from tagmix.model.estep import Statistics
+from tagmix.model.instance import InstanceModel, Words
+from tagmix.model.params import Params, Settings, log_prior_of_rates
+
+
+def update(
+    params: Params,
+    statistics: Statistics,
+    settings: Settings,
+    learn_eta: bool = True,
+    learn_rates: bool = True,
+) -> Params:
+    """Return μ = η + Σ φ x (Eq. 9), the best η, and λ; ``weights`` belong to the margin problem."""
+    instances = {
+        view: model.updated(statistics.instances[view], learn_eta) for view, model in params.instances.items()
+    }
+    rates = best_rates(statistics.theta, statistics.n_images, settings.chi) if learn_rates else params.rates
+    return Params(rates, instances, params.weights)
+
+
+def best_rates(theta_sums: Floats, n_images: int, chi: tuple[float, float]) -> Floats:
+    """Return λ_c = (χ1 + N − 1)/(χ2 + Σ_n γ_nc ρ_nc), the mode given the Gamma prior.
+
+    >>> best_rates(np.array([1.0, 3.0]), 2, (2.0, 1.0)).tolist()
+    [1.5, 0.75]
+    """
+    return (chi[0] + n_images - 1) / (chi[1] + theta_sums)
+
+
+def total_bound(
+    params: Params, statistics: Statistics, settings: Settings, learnt_rates: bool = True
+) -> float:
+    """Return the bound of all data: images, minus κ KL(q(β) ‖ p(β)), plus log p(λ).
+
+    κ multiplies a view's divergence as well as its words: what is tempered is the likelihood of
+    all words given all assignments, so that μ = η + Σ φ x is its maximiser at every κ.
+    """
+    words = sum(settings.evidence[view] * model.divergence() for view, model in params.instances.items())
+    prior = log_prior_of_rates(params.rates, settings.chi) if learnt_rates else 0.0
+    return statistics.bound - float(words) + prior
+
+
+def start(bags: Bags, settings: Settings, eta: float) -> Params:
+    """Return μ_c = η + Σ_n (y_nc/|Y_n|) Σ_m x_nm, λ = 1 and w = 1: topics that are the tags."""
+    entries = entries_of(bags.captions, bags.offsets)
+    widths = np.diff(entries.starts)
+    shares = np.repeat(1 / np.maximum(widths, 1), widths * np.diff(bags.offsets))
+    instances: dict[str, InstanceModel] = {}
+    for view in settings.evidence:
+        counts = bags.views[view]
+        prior = Words.empty(
+            bags.n_tags, counts.shape[1], eta, kernels=settings.kernels, n_threads=settings.n_threads
+        )
+        statistics = prior.empty_statistics()
+        prior.add_statistics(counts, shares, bags.offsets, entries, statistics)
+        instances[view] = prior.updated(statistics, learn_prior=False)
+    return Params(np.ones(bags.n_tags), instances, np.ones(bags.n_tags))

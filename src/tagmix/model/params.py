@@ -1,0 +1,65 @@
+"""What EMM knows (parameters) and what it is told (settings)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Self
+
+import numpy as np
+from scipy.special import gammaln
+
+from tagmix.arrays import Floats
+from tagmix.kernels import compiled
+from tagmix.model.instance import InstanceModel
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user chooses about the model itself.
+
+    Parameters
+    ----------
+    evidence : κ of each view, the power of its words (D6); 1 is the paper.
+    bounded : keep the normaliser of θ, through ζ (D3); False is the printed bound.
+    hard : explain a captioned image by its own tags only (D5).
+    strength : multiplies the paper's guidance w(y+δ)/M; 1 is the paper.
+    chi : shape and rate of the Gamma prior of λ.
+    """
+
+    evidence: Mapping[str, float]
+    bounded: bool = True
+    hard: bool = True
+    strength: float = 1.0
+    chi: tuple[float, float] = (2.0, 1.0)
+    tolerance: float = 1e-4
+    max_iter: int = 200
+    kernels: ModuleType = compiled
+    n_threads: int = 1
+
+
+@dataclass(frozen=True)
+class Params:
+    """λ (one rate a tag), an instance model for each view, and w (one weight a tag)."""
+
+    rates: Floats
+    instances: Mapping[str, InstanceModel]
+    weights: Floats
+
+    @property
+    def n_tags(self) -> int:
+        """The number of tags."""
+        return len(self.rates)
+
+    def with_weights(self, weights: Floats) -> Self:
+        """Return the same model with other tag weights."""
+        return replace(self, weights=weights)
+
+
+def log_prior_of_rates(rates: Floats, chi: tuple[float, float]) -> float:
+    """Return Σ_c log Gamma(λ_c | χ1, χ2), χ2 a rate."""
+    shape, rate = chi
+    return float(
+        len(rates) * (shape * np.log(rate) - gammaln(shape))
+        + (shape - 1) * np.log(rates).sum()
+        - rate * rates.sum()
+    )

@@ -1,0 +1,66 @@
+"""Draw bags from the model itself, with the truth kept: for tests, demonstrations and teaching."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from tagmix.arrays import Floats, Ints
+from tagmix.bags import Bags
+from tagmix.errors import ParameterError
+
+
+class Sample(NamedTuple):
+    """Bags, the tag that each region was drawn from, and θ of each image."""
+
+    bags: Bags
+    region_tags: Ints
+    theta: Floats
+
+
+def planted_topics(n_tags: int, n_words: int, overlap: float, rng: np.random.Generator) -> Floats:
+    """Return word distributions, tags × words: own words for a share 1 − overlap, common ones else.
+
+    Each tag owns its own block of words; ``overlap`` of its probability goes to a distribution that
+    all tags share. 0 gives tags without a word in common, 1 tags that no words can tell apart.
+
+    >>> planted_topics(2, 4, 0.0, np.random.default_rng(0)).round(2).tolist()
+    [[0.4, 0.6, 0.0, 0.0], [0.0, 0.0, 0.01, 0.99]]
+    """
+    if not 0 <= overlap <= 1 or n_words < n_tags:
+        raise ParameterError(
+            f"topics need 0 <= overlap <= 1 and a word for each tag, got overlap {overlap} and {n_words} "
+            f"words for {n_tags} tags."
+        )
+    topics = np.zeros((n_tags, n_words))
+    for tag, block in enumerate(np.array_split(np.arange(n_words), n_tags)):
+        topics[tag, block] = rng.dirichlet(np.ones(len(block)))
+    common = rng.dirichlet(np.ones(n_words))
+    return (1 - overlap) * topics + overlap * common
+
+
+def sample_bags(
+    topics: Floats,
+    n_images: int,
+    *,
+    n_regions: int = 8,
+    words_per_region: int = 60,
+    rates: Floats | None = None,
+    rng: np.random.Generator,
+) -> Sample:
+    """Return images drawn by the generative process; an image's tags are those of its regions.
+
+    θ ~ Exp(λ), z ~ Mult(θ/‖θ‖₁), words ~ Mult(β_z). The caption is the set of tags drawn: Eq. 1
+    read literally would give a tag without any region the probability ½ (D5).
+    """
+    n_tags = len(topics)
+    rates = np.ones(n_tags) if rates is None else np.asarray(rates, dtype=np.float64)
+    theta = rng.exponential(1 / np.broadcast_to(rates, (n_images, n_tags)))
+    shares = theta / theta.sum(axis=1, keepdims=True)
+    z = np.array([rng.choice(n_tags, size=n_regions, p=share) for share in shares], dtype=np.int64)
+    z = z.reshape(n_images, n_regions)
+    counts = rng.multinomial(words_per_region, topics[z.ravel()])
+    tags = np.zeros((n_images, n_tags), dtype=bool)
+    np.put_along_axis(tags, z, True, axis=1)
+    offsets = np.arange(n_images + 1) * n_regions
+    return Sample(Bags(csr_array(counts), offsets, tags=tags), z.ravel(), theta)

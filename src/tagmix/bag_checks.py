@@ -1,5 +1,6 @@
 """What makes the parts of Bags legal; each check returns the part in its one stored form."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,26 +33,40 @@ def checked_views(instances: Any) -> dict[str, View]:
 
 
 def _checked_view(name: str, view: Any) -> View:
-    if is_sparse(view):
-        return _counts(name, csr_array(view))
-    dense = np.asarray(view)
-    if dense.ndim != 2 or dense.dtype.kind not in "buif":
+    matrix = _matrix(f"view {name!r}", view, "regions × words")
+    if is_sparse(matrix) or matrix.dtype.kind in "bui":  # whole numbers are counts, real ones an embedding
+        return _counts(name, csr_array(matrix))
+    return _finite(name, matrix.astype(np.float64))
+
+
+def _array(what: str, given: Any, way_out: str) -> NDArray[Any]:
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise BagsError(f"{what} must be an array, got rows of unequal length: pass {way_out}.") from error
+
+
+def _matrix(what: str, given: Any, rows_and_columns: str) -> Any:
+    """Return a matrix of real numbers, sparse if it came so, with every index inside."""
+    matrix: Any = csr_array(given) if is_sparse(given) else _array(what, given, rows_and_columns)
+    if matrix.ndim != 2 or matrix.dtype.kind not in "buif":
         raise BagsError(
-            f"view {name!r} must be a two-dimensional matrix of numbers, got {dense.ndim} dimensions of "
-            f"{dense.dtype}: pass regions × words."
+            f"{what} must be a two-dimensional matrix of numbers, got {matrix.ndim} dimension(s) of "
+            f"{matrix.dtype}: pass {rows_and_columns}."
         )
-    if dense.dtype.kind in "bui":  # whole numbers are counts, real ones an embedding
-        return _counts(name, csr_array(dense))
-    return _frozen(_finite(name, dense.astype(np.float64)))
+    if is_sparse(matrix):
+        try:
+            matrix.check_format(full_check=True)  # the compiled loops trust the indices
+        except ValueError as error:
+            raise BagsError(f"{what} must be a sound CSR matrix, got: {error}; build it again.") from error
+    return matrix
 
 
 def _counts(name: str, matrix: Counts) -> Counts:
     counts = matrix.copy()
-    counts.sum_duplicates()
-    if counts.data.dtype.kind not in "buif":
-        raise BagsError(
-            f"counts of view {name!r} must be numbers, got {counts.data.dtype}: pass word counts."
-        )
+    if not counts.has_canonical_format:
+        counts = counts.astype(np.float64)  # a sum of bytes may need more than a byte
+        counts.sum_duplicates()
     _finite(name, counts.data)
     if counts.data.size and counts.data.min() < 0:
         row = int(np.searchsorted(counts.indptr, int(counts.data.argmin()), side="right")) - 1
@@ -61,8 +76,6 @@ def _counts(name: str, matrix: Counts) -> Counts:
         )
     counts.eliminate_zeros()
     counts.data = _smallest(counts.data)
-    for part in (counts.data, counts.indices, counts.indptr):
-        part.flags.writeable = False
     return counts
 
 
@@ -82,14 +95,15 @@ def _finite(name: str, values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
-    return array
+def freeze(matrix: Any) -> None:
+    """Make the arrays of a matrix, sparse or dense, refuse to be written to."""
+    for array in (matrix.data, matrix.indices, matrix.indptr) if is_sparse(matrix) else (matrix,):
+        array.flags.writeable = False
 
 
 def checked_offsets(offsets: Any, n_regions: int) -> Ints:
     """Return where each image's regions start, closed by the number of regions."""
-    array = np.array(offsets)
+    array = _array("offsets", offsets, "[0, regions of the first image, …]")
     if array.ndim != 1 or array.size < 1 or array.dtype.kind not in "ui":
         raise BagsError(
             f"offsets must be a one-dimensional list of whole numbers, got shape {array.shape} of "
@@ -106,29 +120,27 @@ def checked_offsets(offsets: Any, n_regions: int) -> Ints:
             f"offsets must not fall, got {array[at]} then {array[at + 1]} at image {at}: "
             "pass running totals, not region numbers."
         )
-    return _frozen(array.astype(np.int64))
+    return array.astype(np.int64)
 
 
 def checked_tags(tags: Any, n_images: int) -> Counts | None:
     """Return the tags as CSR of 0 and 1, one row an image."""
     if tags is None:
         return None
-    matrix = csr_array(tags if is_sparse(tags) else np.atleast_2d(np.asarray(tags)))
-    if matrix.ndim != 2 or matrix.shape[0] != n_images:
+    matrix = csr_array(_matrix("tags", tags, "images × tags"))
+    if matrix.shape[0] != n_images:
         raise BagsError(
             f"tags must have one row an image ({n_images}), got shape {matrix.shape}: "
             "pass images × tags; offsets has one entry more than there are images."
         )
     matrix = matrix.copy()
     matrix.eliminate_zeros()
-    if matrix.data.dtype.kind not in "buif" or np.any(matrix.data != 1):
+    if np.any(matrix.data != 1):
         raise BagsError("tags must be 0 or 1, got other values: pass True where the image has the tag.")
     matrix.sort_indices()
     if matrix.nnz and np.any((np.diff(matrix.indices) == 0) & (np.diff(_row_of_entry(matrix)) == 0)):
         raise BagsError("tags must name each tag once an image, got one twice: remove the repetition.")
     matrix.data = np.ones(matrix.nnz, dtype=np.uint8)
-    for part in (matrix.data, matrix.indices, matrix.indptr):
-        part.flags.writeable = False
     return matrix
 
 
@@ -136,28 +148,49 @@ def _row_of_entry(matrix: Counts) -> Ints:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
-def checked_names(what: str, names: Sequence[Any] | None, length: int | None) -> tuple[str, ...] | None:
+def checked_names(what: str, names: Sequence[Any] | None, length: int) -> tuple[str, ...] | None:
     """Return names as strings, as many as there are columns (or images), none twice."""
     if names is None:
         return None
     strings = tuple(str(name) for name in names)
-    if length is not None and len(strings) != length:
-        raise BagsError(f"{what} must name {length}, got {len(strings)}: pass one name each.")
+    if len(strings) != length:
+        raise BagsError(f"{what} must be {length} names, got {len(strings)}: pass one name each.")
     if len(set(strings)) != len(strings):
-        twice = next(name for i, name in enumerate(strings) if name in strings[:i])
+        twice = next(name for name, times in Counter(strings).items() if times > 1)
         raise BagsError(f"{what} must differ from each other, got {twice!r} twice: merge or rename them.")
     return strings
+
+
+def checked_index(index: Any, length: int, what: str) -> Ints:
+    """Return the numbers that an int, a slice, a mask or a list of ints stands for."""
+    if isinstance(index, slice):
+        return np.arange(length)[index]
+    array = np.asarray(index)
+    if array.dtype == bool and array.shape != (length,):
+        raise BagsError(
+            f"a mask of {what} must have {length} entries, got shape {array.shape}: one for each."
+        )
+    if array.ndim > 1 or isinstance(index, tuple) or (array.size and array.dtype.kind not in "bui"):
+        raise BagsError(
+            f"{what} are chosen by a whole number, a slice, a mask or a list of whole numbers, got "
+            f"{index!r:.60}: pass one of these."
+        )
+    try:
+        return np.atleast_1d(np.arange(length)[array if array.size else array.astype(np.int64)])
+    except IndexError as error:  # an IndexError itself: it ends a `for` over bags
+        raise IndexError(f"there are {length} {what}, got {index!r:.60}: count from 0.") from error
 
 
 def checked_pictures(pictures: Mapping[str, Any] | None, n_images: int) -> dict[str, Floats]:
     """Return the views of whole images, dense, one row an image."""
     checked: dict[str, Floats] = {}
     for name, view in (pictures or {}).items():
-        dense = np.array(view, dtype=np.float64)
-        if dense.ndim != 2 or dense.shape[0] != n_images:
+        matrix = _matrix(f"picture view {name!r}", view, "images × features")
+        if matrix.shape[0] != n_images:
             raise BagsError(
-                f"picture view {name!r} must have one row an image ({n_images}), got shape {dense.shape}: "
+                f"picture view {name!r} must have one row an image ({n_images}), got shape {matrix.shape}: "
                 "pass images × features."
             )
-        checked[str(name)] = _frozen(_finite(str(name), dense))
+        dense = matrix.toarray() if is_sparse(matrix) else matrix
+        checked[str(name)] = _finite(str(name), dense.astype(np.float64))
     return checked

@@ -9,11 +9,13 @@ from scipy.sparse import csr_array, vstack
 from tagmix.arrays import Counts, Floats, Ints, is_sparse
 from tagmix.bag_checks import (
     View,
+    checked_index,
     checked_names,
     checked_offsets,
     checked_pictures,
     checked_tags,
     checked_views,
+    freeze,
 )
 from tagmix.errors import BagsError
 
@@ -61,26 +63,31 @@ class Bags:
         views = checked_views(instances)
         starts = checked_offsets(offsets, next(iter(views.values())).shape[0])
         n_images = len(starts) - 1
-        matrix = checked_tags(tags, n_images)
-        n_tags = None if matrix is None else matrix.shape[1]
-        names = checked_names("tag_names", tag_names, n_tags)
-        if names is None and n_tags is not None:
-            names = tuple(f"tag{i}" for i in range(n_tags))
-        self._parts = _Parts(
-            views,
-            starts,
-            matrix,
-            names,
-            checked_names("ids", ids, n_images),
-            checked_pictures(pictures, n_images),
+        self._set(
+            _Parts(
+                views,
+                starts,
+                *_captions(tags, tag_names, n_images, None),
+                checked_names("ids", ids, n_images),
+                checked_pictures(pictures, n_images),
+            )
         )
 
     @classmethod
     def _of(cls, parts: _Parts) -> Self:
         """Wrap parts that come from checked bags, without checking them again."""
         bags = cls.__new__(cls)
-        bags._parts = parts
+        bags._set(parts)
         return bags
+
+    def _set(self, parts: _Parts) -> None:
+        self._parts = parts
+        tags = () if parts.tags is None else (parts.tags,)
+        for matrix in (*parts.views.values(), parts.offsets, *tags, *parts.pictures.values()):
+            freeze(matrix)
+
+    def __setstate__(self, state: dict[str, _Parts]) -> None:
+        self._set(state["_parts"])  # an array comes back from a pickle open to writing
 
     @property
     def views(self) -> dict[str, View]:
@@ -147,8 +154,10 @@ class Bags:
 
     def __getitem__(self, index: Any) -> "Bags":
         # scikit-learn asks for bags[rows, ...]
-        rows = index[0] if isinstance(index, tuple) and index[1:] == (Ellipsis,) else index
-        images = self._image_numbers(rows)
+        rows = index[0] if isinstance(index, tuple) and len(index) == 2 and index[1] is Ellipsis else index
+        if isinstance(rows, tuple):
+            raise BagsError(f"bags have one axis, their images, got {rows!r:.60}: use bags[[…]] for a list.")
+        images = checked_index(rows, len(self), "images")
         regions: Any
         regions, offsets = _regions_of(self.offsets, images)
         if isinstance(rows, slice) and rows.step in (None, 1) and len(images):
@@ -164,19 +173,6 @@ class Bags:
                 {name: view[images] for name, view in parts.pictures.items()},
             )
         )
-
-    def _image_numbers(self, rows: Any) -> Ints:
-        if isinstance(rows, slice):
-            return np.arange(len(self))[rows]
-        array = np.asarray(rows)
-        if array.dtype == bool and array.shape != (len(self),):
-            raise BagsError(f"a mask must have one entry an image ({len(self)}), got shape {array.shape}.")
-        if array.size and array.dtype.kind not in "bui":
-            raise BagsError(f"index bags by whole numbers, a slice or a mask, got {array.dtype}: {rows!r}.")
-        try:
-            return np.atleast_1d(np.arange(len(self))[array if array.size else array.astype(np.int64)])
-        except IndexError as error:
-            raise IndexError(f"bags hold {len(self)} images, asked for {rows!r}.") from error
 
     def shards(self, max_regions: int) -> Iterator[slice]:
         """Yield slices of neighbouring images with at most ``max_regions`` regions, or one image.
@@ -196,18 +192,13 @@ class Bags:
         """Return the same images with only these tags (a mask or column numbers)."""
         if self.tags is None or self.tag_names is None:
             raise BagsError("these bags carry no tags to select from: pass `tags` when making them.")
-        kept = np.arange(self.n_tags)[np.asarray(columns)]
-        names = tuple(self.tag_names[i] for i in kept)
+        kept = checked_index(columns, self.n_tags, "tags")
+        names = checked_names("selected tags", [self.tag_names[i] for i in kept], len(kept))
         return Bags._of(self._parts._replace(tags=csr_array(self.tags[:, kept]), tag_names=names))
 
     def with_tags(self, tags: Any, tag_names: Sequence[str] | None = None) -> "Bags":
         """Return the same images with other captions; None takes the captions away."""
-        matrix = checked_tags(tags, len(self))
-        n_tags = None if matrix is None else matrix.shape[1]
-        names = checked_names("tag_names", tag_names, n_tags)
-        if names is None and n_tags is not None:
-            own = self.tag_names
-            names = own if own and len(own) == n_tags else tuple(f"tag{i}" for i in range(n_tags))
+        matrix, names = _captions(tags, tag_names, len(self), self.tag_names)
         return Bags._of(self._parts._replace(tags=matrix, tag_names=names))
 
     @staticmethod
@@ -229,6 +220,20 @@ class Bags:
             every_id if len(set(every_id)) == len(every_id) else None,
             {name: _stack([bags.pictures[name] for bags in many]) for name in first.pictures},
         )
+
+
+def _captions(
+    tags: Any, names: Sequence[str] | None, n_images: int, own: tuple[str, ...] | None
+) -> tuple[Counts | None, tuple[str, ...] | None]:
+    """Return checked tags and their names: those given, else their ``own``, else numbered."""
+    matrix = checked_tags(tags, n_images)
+    n_tags = 0 if matrix is None else matrix.shape[1]
+    checked = checked_names("tag_names", names, n_tags)
+    if matrix is None:
+        return None, None
+    if checked is None:
+        checked = own if own and len(own) == n_tags else tuple(f"tag{i}" for i in range(n_tags))
+    return matrix, checked
 
 
 def _regions_of(offsets: Ints, images: Ints) -> tuple[Ints, Ints]:

@@ -17,7 +17,8 @@ from tagmix.model.margin import (
     primal_objective,
     solve_margin,
 )
-from tagmix.model.margin.master import solve_master
+from tagmix.model.margin.master import exact_length, solve_master
+from tagmix.model.margin.problem import chunk_cuts
 
 
 def small_problem(seed: int, n_images: int = 8, n_tags: int = 5):
@@ -102,7 +103,7 @@ def test_the_certificate_is_honest(nu1):
     assert np.all(solution.weights >= 0)
     assert solution.weights.max() > 0
     assert np.all(np.diff(solution.history[:, 0]) <= 0)
-    assert np.all(np.diff(solution.history[:, 1]) >= -1e-12)
+    assert np.all(np.diff(solution.history[:, 1]) >= -1e-9)
     assert len(solution.history) == solution.n_iter
     # The bound, made again from what is returned: f(α) of the planes cut at the returned points.
     planes = [cut_plane(prepare(zbar, tags, 1.0, 60), point) for point in solution.plane_points]
@@ -172,6 +173,7 @@ def test_duals_of_shards_are_rows_of_the_whole():
 
 def test_two_threads_give_the_same_bits_as_one():
     zbar, tags = captioned_pictures(dense=False, n_images=1500, n_tags=120)
+    assert chunk_cuts(1500).size > 2
     one, two = (solve_margin(zbar, tags, nu1=1e-5, n_threads=n) for n in (1, 2))
     assert one.weights.tobytes() == two.weights.tobytes()
     assert (one.primal, one.dual, one.n_iter) == (two.primal, two.dual, two.n_iter)
@@ -185,6 +187,21 @@ def test_a_good_start_saves_rounds_and_ends_at_the_same_objective():
     warm = solve_margin(zbar, tags, nu1=1e-5, start=cold.weights)
     assert warm.n_iter < cold.n_iter
     assert warm.primal == pytest.approx(cold.primal, rel=1e-3)
+
+
+@pytest.mark.parametrize("n_images", [1, 255, 257, 4500, 10**6])
+def test_the_chunks_cover_all_images_without_overlap(n_images):
+    cuts = chunk_cuts(n_images)
+    assert (cuts[0], cuts[-1]) == (0, n_images)
+    assert np.all(np.diff(cuts) > 0)
+    assert cuts.size - 1 == min(32, -(-n_images // 256))
+
+
+def test_planes_long_unused_are_dropped():
+    zbar, tags = captioned_pictures(dense=False, n_images=400, n_tags=40)
+    solution = solve_margin(zbar, tags, nu1=1e-6, tolerance=1e-4)
+    assert solution.peak_planes < 0.8 * solution.n_iter
+    assert solution.plane_duals.size <= solution.peak_planes
 
 
 def test_unsorted_shares_give_the_same_solution():
@@ -216,6 +233,32 @@ def test_running_out_of_rounds_warns_and_says_how_wide_the_gap_is():
     assert not solution.converged
     assert solution.gap > 1e-3
     assert solution.n_iter == 3
+
+
+def test_the_master_is_solved_where_whole_newton_steps_overshoot():
+    rng = np.random.default_rng(4)
+    slopes, levels, nu1 = rng.normal(0.0, 1.0, (12, 30)), rng.random(12), 0.05
+    master = solve_master(slopes, levels, nu1, np.eye(12)[0], 1e-7)
+    primal = nu1 / 2 * master.weights @ master.weights + max(0.0, (slopes @ master.weights + levels).max())
+    assert 0 <= primal - master.value <= 1e-7
+    assert master.value > 0
+
+
+def test_the_search_stops_where_the_bound_is_highest_on_the_step():
+    rng = np.random.default_rng(8)
+    grid, inside = np.linspace(0, 1, 2001), 0
+    for _ in range(200):
+        pull, change = rng.normal(0, 1, 7), 10 ** rng.uniform(-1, 2) * rng.normal(0, 1, 7)
+        # At least as steep as the quadratic falls at the start, so that the step is uphill there.
+        rise = np.maximum(pull, 0) @ change + rng.exponential() * change.std()
+        heights = rise * grid - (np.maximum(pull + grid[:, None] * change, 0) ** 2).sum(axis=1) / 2
+        length = exact_length(pull, change, rise, 1.0)
+        height = rise * length - (np.maximum(pull + length * change, 0) ** 2).sum() / 2
+        assert height >= heights.max() - 1e-9 * abs(heights).max()
+        inside += 0 < length < 1
+    assert 50 < inside < 200
+    assert exact_length(np.ones(2), np.ones(2), 1.0, 1.0) == 0.0  # downhill from the start
+    assert exact_length(np.ones(1), -2 * np.ones(1), -1.0, 1.0) == 0.25  # no curvature at the end
 
 
 def test_the_master_bound_matches_a_fine_grid():

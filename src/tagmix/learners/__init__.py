@@ -22,12 +22,12 @@ READERS: dict[str, Callable[[storage.Contents, str], Any]] = {
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the model or the bags in a file that ``save`` wrote; nothing in it is ever executed."""
     contents = storage.read(path)
+    file = repr(os.fspath(path))  # quoted, so that no name can break the message into lines
     if contents.kind not in READERS:
         raise ModelFileError(
-            f"{Path(path).name} holds a {contents.kind!r}, this tagmix reads {', '.join(READERS)}: "
-            "upgrade tagmix"
+            f"{file} holds a {contents.kind!r}, this tagmix reads {', '.join(READERS)}: upgrade tagmix"
         )
-    return READERS[contents.kind](contents, Path(path).name)
+    return READERS[contents.kind](contents, file)
 
 
 def save(thing: Any, path: str | os.PathLike[str]) -> None:

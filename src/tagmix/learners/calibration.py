@@ -14,8 +14,12 @@ from sklearn.isotonic import IsotonicRegression
 from tagmix.arrays import Floats
 
 FLOOR = 1e-8  # scores below count as equal: exact zeros have no logarithm
-POSITIVES_PER_BIN = 25.0  # the monotone correction never rests on fewer expected tags
-PSEUDO_TAGS = 20.0  # a tag's threshold listens to all tags as if they were this many of its own
+# The monotone correction never rests on fewer expected tags. On sampled bags 10 leaves a calibration
+# error of .016, 25 of .018 and 100 of .023.
+POSITIVES_PER_BIN = 10.0
+# A tag's threshold listens to all tags as if they were this many of its own. On sampled bags 20 gives
+# a micro-F1 of .612, 100 of .632, 500 of .638 and no threshold of its own .636.
+PSEUDO_TAGS = 500.0
 GRID = np.linspace(0.02, 0.98, 97)
 ROUNDS = 30
 
@@ -62,6 +66,7 @@ def _fit_logistic(x: Floats, tags: Floats) -> tuple[float, float, Floats]:
         hessian = np.array([[(weight * z * z).sum(), cross], [cross, weight.sum()]])
         step = np.linalg.solve(hessian + 1e-9 * np.eye(2), gradient)
         ab = ab + np.clip(step, -1.0, 1.0)
+        ab[0] = max(ab[0], 0.0)  # a better score never makes a tag less probable
         p = expit(ab[0] * z + ab[1] + offsets)
         slope = (tags - p).sum(axis=0) - offsets
         move = np.clip(slope / ((p * (1 - p)).sum(axis=0) + 1.0), -1.0, 1.0)
@@ -98,7 +103,6 @@ def _best_thresholds(p: Floats, tags: Floats) -> Floats:
     offered, hits = at_least(None), at_least(tags.ravel().astype(np.float64))
     given = tags.sum(axis=0).astype(np.float64)
     scale = PSEUDO_TAGS / max(given.sum(), 1.0)
-    f1 = (hits + scale * hits.sum(axis=0)) / (
-        offered + given[:, None] + scale * (offered.sum(axis=0) + given.sum())
-    )
+    total = offered + given[:, None] + scale * (offered.sum(axis=0) + given.sum())
+    f1 = (hits + scale * hits.sum(axis=0)) / np.maximum(total, 1.0)  # below 1 there is neither
     return GRID[np.argmax(f1, axis=1)]

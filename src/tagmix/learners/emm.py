@@ -16,7 +16,8 @@ from tagmix.evaluation import metrics
 from tagmix.learners import files, fitting
 from tagmix.learners.calibration import probabilities
 from tagmix.learners.explain import Explanation, explain_image
-from tagmix.learners.inputs import as_bags, check_rates, check_vocabulary
+from tagmix.learners.inputs import as_bags, check_rates, check_tags, check_vocabulary
+from tagmix.learners.parameters import packed_state, unpacked_state
 from tagmix.learners.training import shard_size
 from tagmix.model.estep import guided_posterior
 from tagmix.model.predict import infer_theta, tag_scores
@@ -197,6 +198,7 @@ class EMM(BaseEstimator):
     def top_region_tags(self, X: Any, k: int = 1, captioned: bool = False, *, rates: Any = None) -> Ints:
         """Return the numbers of the k best tags of each region, best first."""
         bags, own = self._checked(X, rates)
+        metrics.check_k(k)
         out = np.empty((bags.n_regions, min(k, self.params_.n_tags)), dtype=np.int64)
         for regions, phi in self._region_posteriors(bags, captioned, own):
             out[regions] = metrics.top_tags(phi, k)
@@ -206,7 +208,7 @@ class EMM(BaseEstimator):
         self, bags: Bags, captioned: bool, rates: Floats | None
     ) -> Iterator[tuple[slice, Floats]]:
         if captioned:
-            check_vocabulary(bags, self.widths_, self.params_.n_tags)
+            check_tags(bags, self.tag_names_)
         for where, _, phi in self._theta_and_phi(bags, rates):
             shard = bags[where]
             if captioned:
@@ -232,15 +234,22 @@ class EMM(BaseEstimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the top-5 accuracy (micro-F1) against the bags' own tags, or ``y``."""
+        check_is_fitted(self)
         bags = as_bags(self, X, y)
+        check_tags(bags, self.tag_names_)
         scores = self.predict_proba(bags)
-        check_vocabulary(bags, self.widths_, self.params_.n_tags)
         return metrics.top_k_accuracy(bags.tags, scores, 5)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model into one file, safe to open from a stranger; ``tagmix.load`` reads it."""
         check_is_fitted(self)
         files.save_emm(self, Path(path))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return packed_state(super().__getstate__())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(unpacked_state(state))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,10 +15,11 @@ from scipy.sparse import csr_array, issparse
 
 from tagmix import storage
 from tagmix.arrays import Floats
+from tagmix.bag_checks import checked_names
 from tagmix.bags import Bags
 from tagmix.errors import ModelFileError, TagmixError
 from tagmix.learners.calibration import Calibration
-from tagmix.learners.fitting import check_parameters, settings_of_views
+from tagmix.learners.parameters import check_parameters, settings_of_views
 from tagmix.model.instance import Words
 from tagmix.model.params import Params
 
@@ -30,71 +31,82 @@ NOT_STORED = {"callback", "verbose", "n_jobs"}  # they belong to a run, not to t
 
 def save_emm(emm: "EMM", path: Path) -> None:
     """Write a fitted EMM."""
-    own = {k: v for k, v in emm.get_params(deep=False).items() if k not in NOT_STORED}
+    own = {k: _storable(v) for k, v in emm.get_params(deep=False).items() if k not in NOT_STORED}
     if not isinstance(own["random_state"], int):
         own["random_state"] = None
-    own["evidence"] = dict(emm.settings_.evidence)
-    fields = {
+    own |= {"evidence": dict(emm.settings_.evidence), "chi": list(emm.settings_.chi)}
+    fields: dict[str, Any] = {
         "settings": own,
         "tag_names": list(emm.tag_names_),
-        "widths": emm.widths_,
-        "bound_history": emm.bound_history_,
+        # a list: the container sorts names, and the arrays are numbered in this order
+        "views": [{"name": name, "width": width} for name, width in emm.widths_.items()],
+        "bound_history": [float(bound) for bound in emm.bound_history_],
         "converged": bool(emm.converged_),
     }
     arrays: dict[str, Any] = {"rates": emm.params_.rates, "weights": emm.params_.weights}
-    for view, model in emm.params_.instances.items():
-        arrays |= {f"instances.{emm_index(emm, view)}.{name}": a for name, a in model.arrays().items()}
+    for i, view in enumerate(emm.widths_):
+        model = emm.params_.instances[view]
+        arrays |= {f"instances.{i}.{name}": array for name, array in model.arrays().items()}
     if emm.calibration_ is not None:
         arrays |= {f"calibration.{k}": np.asarray(v) for k, v in emm.calibration_._asdict().items()}
     storage.write(path, "EMM", fields, arrays)
 
 
-def emm_index(emm: "EMM", view: str) -> int:
-    """Return the number of a view: its name may be anything, an array's name may not."""
-    return list(emm.widths_).index(view)
+def _storable(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value  # as a grid search sets them
 
 
 def load_emm(make: "Callable[..., EMM]", contents: storage.Contents, file: str) -> "EMM":
     """Return the EMM that ``save_emm`` wrote."""
     fields: Any = contents.fields
     try:
-        known = inspect.signature(make).parameters
-        emm = make(**{k: _plain(v) for k, v in fields["settings"].items() if k in known})
+        emm = make(**_known_settings(fields["settings"], set(inspect.signature(make).parameters)))
         check_parameters(emm)
-        emm.tag_names_ = tuple(str(name) for name in fields["tag_names"])
-        emm.widths_ = {str(view): int(width) for view, width in fields["widths"].items()}
+        names = fields["tag_names"]
+        emm.tag_names_ = checked_names("tag_names", names, len(names)) or ()
+        emm.widths_ = {str(view["name"]): int(view["width"]) for view in fields["views"]}
         emm.bound_history_ = [float(bound) for bound in fields["bound_history"]]
         emm.n_iter_, emm.converged_, emm.margin_ = len(emm.bound_history_), bool(fields["converged"]), None
         emm.settings_ = settings_of_views(emm, dict.fromkeys(emm.widths_, True))
         emm.params_ = _params(contents.arrays, emm)
         emm.calibration_ = _calibration(contents.arrays, len(emm.tag_names_))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        reason = str(error) if isinstance(error, TagmixError) else f"{type(error).__name__}: {error}"
-        raise ModelFileError(
-            f"{file} is a tagmix file whose parts do not fit together ({reason}): save the model again"
-        ) from error
+        raise _unfit(file, error, "model") from error
     if list(emm.widths_) == ["words"]:
         emm.n_features_in_ = emm.widths_["words"]
     return emm
 
 
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _unfit(file: str, error: Exception, what: str) -> ModelFileError:
+    reason = str(error) if isinstance(error, TagmixError) else f"{type(error).__name__}: {error}"
+    line = " ".join(reason.split())
+    return ModelFileError(
+        f"{file} is a tagmix file whose parts do not fit together ({line:.200}): save the {what} again"
+    )
+
+
+def _known_settings(settings: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+    unknown = sorted(set(settings) - (known - NOT_STORED))
+    if unknown:
+        raise ValueError(f"unknown setting {unknown[0]!r:.60}, perhaps of a newer tagmix")
+    if not isinstance(settings["random_state"], int | None):
+        raise TypeError("random_state must be a whole number or null")
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
 
 
 def _params(arrays: Mapping[str, Any], emm: "EMM") -> Params:
     n_tags = len(emm.tag_names_)
     instances = {
         view: Words(
-            _array(arrays, f"instances.{i}.mu", (n_tags, width), positive=True),
-            float(_array(arrays, f"instances.{i}.eta", (), positive=True)),
+            _array(arrays, f"instances.{i}.mu", (n_tags, width), 0.0, above=True),
+            float(_array(arrays, f"instances.{i}.eta", (), 0.0, above=True)),
             emm.settings_.kernels,
             emm.settings_.n_threads,
         )
         for i, (view, width) in enumerate(emm.widths_.items())
     }
-    rates = _array(arrays, "rates", (n_tags,), positive=True)
-    return Params(rates, instances, _array(arrays, "weights", (n_tags,)))
+    rates = _array(arrays, "rates", (n_tags,), 0.0, above=True)
+    return Params(rates, instances, _array(arrays, "weights", (n_tags,), 0.0))
 
 
 def _calibration(arrays: Mapping[str, Any], n_tags: int) -> Calibration | None:
@@ -103,21 +115,23 @@ def _calibration(arrays: Mapping[str, Any], n_tags: int) -> Calibration | None:
     n_knots = len(arrays["calibration.knots"])
     shapes = {"slope": (), "bias": (), "knots": (n_knots,), "levels": (n_knots,)}
     parts = {
-        k: _array(arrays, f"calibration.{k}", shapes.get(k, (n_tags,)), None) for k in Calibration._fields
+        k: _array(arrays, f"calibration.{k}", shapes.get(k, (n_tags,)), -np.inf) for k in Calibration._fields
     }
+    shares = (parts["levels"], parts["thresholds"])
+    if not n_knots or np.any(np.diff(parts["knots"]) < 0) or any(a.min() < 0 or a.max() > 1 for a in shares):
+        raise ValueError("calibration needs rising knots, levels and thresholds between 0 and 1")
     return Calibration(float(parts.pop("slope")), float(parts.pop("bias")), **parts)
 
 
 def _array(
-    arrays: Mapping[str, Any], name: str, shape: tuple[int, ...], positive: bool | None = False
+    arrays: Mapping[str, Any], name: str, shape: tuple[int, ...], low: float, above: bool = False
 ) -> Floats:
-    """Return a float64 array of this shape; finite, and positive or (False) not negative."""
+    """Return a float64 array of this shape; finite, and not below ``low`` (or above it)."""
     array = arrays[name]
     if array.shape != shape or array.dtype != np.float64:
         raise ValueError(f"{name} must be float64 of shape {shape}, got {array.dtype} {array.shape}")
-    low = -np.inf if positive is None else 0.0
-    if not np.all(np.isfinite(array)) or np.any(array <= low if positive else array < low):
-        raise ValueError(f"{name} must be finite and {'> 0' if positive else '>= 0'}")
+    if not np.all(np.isfinite(array)) or np.any(array <= low if above else array < low):
+        raise ValueError(f"{name} must be finite and {'>' if above else '>='} {low:g}")
     return array
 
 
@@ -180,9 +194,7 @@ def load_bags(contents: storage.Contents, file: str) -> Bags:
         unique = ids if len(set(ids)) == len(ids) else None
         return Bags(views, arrays["offsets"], tags, names or None, unique, pictures)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
-        raise ModelFileError(
-            f"{file} is a tagmix file whose parts do not fit together ({error}): save the bags again"
-        ) from error
+        raise _unfit(file, error, "bags") from error
 
 
 def _csr(arrays: Mapping[str, Any], name: str, shape: tuple[int, int]) -> Any:

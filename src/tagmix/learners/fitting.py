@@ -1,22 +1,20 @@
 """What EMM.fit does, step by step: check, learn by likelihood, learn by margins, calibrate."""
 
-import os
 import warnings
-from collections.abc import Mapping
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, ParameterError
-from tagmix.kernels import compiled, reference
 from tagmix.learners.calibration import Calibration, fit_calibration
 from tagmix.learners.inputs import check_rates
 from tagmix.learners.monitor import Monitor
+from tagmix.learners.parameters import check_parameters, rewired, settings_of_views
 from tagmix.learners.training import Corpus, expectation_maximisation, free_shares, guided_shares
 from tagmix.model import mstep
 from tagmix.model.estep import Posterior
@@ -26,31 +24,12 @@ from tagmix.model.params import Params, Settings
 if TYPE_CHECKING:
     from tagmix.learners.emm import EMM
 
-KERNELS = {"compiled": compiled, "reference": reference}
-CHOICES = {
-    "learning": ("likelihood", "margin"),
-    "inference": ("variational", "map"),
-    "normaliser": ("bounded", "dropped"),
-    "margin_posterior": ("free", "guided"),
-    "kernels": tuple(KERNELS),
-}
-# name → (smallest, whether it may be that)
-BOUNDS = {
-    "max_iter": (1, True),
-    "tol": (0, True),
-    "eta": (0, False),
-    "nu1": (0, False),
-    "nu2": (0, False),
-    "margin_rounds": (0, True),
-    "margin_tol": (0, False),
-    "estep_tol": (0, False),
-    "estep_max_iter": (1, True),
-    "memory_mb": (0, False),
-}
 # Iterations between two margin problems: the topics move little once the bound has settled.
 ITERATIONS_PER_ROUND = 5
 # Held-out scores that the calibration is fitted on, at most: 8 bytes each, four arrays at a time.
 CALIBRATION_SCORES = 20_000_000
+# A fold's model is trained afresh and in silence.
+FOR_A_FOLD = {"calibration_folds": 0, "verbose": 0, "warm_start": False, "callback": None}
 
 
 def fit(emm: "EMM", bags: Bags, rates: Any) -> None:
@@ -60,81 +39,26 @@ def fit(emm: "EMM", bags: Bags, rates: Any) -> None:
     check_trainable(bags)
     own_rates = check_rates(rates, len(bags), bags.n_tags)
     useful = useful_images(bags)
-    corpus = Corpus(
-        bags if useful.all() else bags[useful],
-        settings,
-        emm.memory_mb * 2**20,
-        None if own_rates is None else own_rates[useful],
-    )
-    params = _start(emm, corpus.bags, settings)
+    bags = bags if useful.all() else bags[useful]
+    warn_of_constant_tags(bags)
+    own_rates = None if own_rates is None else own_rates[useful]
+    corpus = Corpus(bags, settings, emm.memory_mb * 2**20, own_rates)
+    params = _start(emm, bags, settings)
     with Monitor(emm.tol, emm.max_iter, emm.verbose, emm.callback) as monitor:
         params = expectation_maximisation(corpus, params, monitor, emm.max_iter, emm.learn_eta)
         monitor.warn_if_early()
-        margin = None
+        converged, margin = monitor.converged, None
         if emm.learning == "margin":
             params, margin = learn_weights(emm, corpus, params, monitor)
     emm.params_, emm.settings_, emm.margin_ = params, settings, margin
-    emm.bound_history_, emm.n_iter_, emm.converged_ = monitor.history, len(monitor.history), monitor.converged
+    emm.bound_history_, emm.n_iter_, emm.converged_ = monitor.history, len(monitor.history), converged
     emm.tag_names_ = bags.tag_names
     emm.widths_ = {view: bags.views[view].shape[1] for view in settings.evidence}
     emm.calibration_ = calibrate(emm, corpus) if emm.calibration_folds else None
 
 
-def check_parameters(emm: "EMM") -> None:
-    """Refuse settings outside what the model allows, before any work is done."""
-    for name, allowed in CHOICES.items():
-        if getattr(emm, name) not in allowed:
-            raise ParameterError(f"{name} must be one of {', '.join(allowed)}, got {getattr(emm, name)!r}.")
-    for name, (smallest, inclusive) in BOUNDS.items():
-        value = getattr(emm, name)
-        if not (value >= smallest if inclusive else value > smallest) or not np.isfinite(value):
-            sign = ">=" if inclusive else ">"
-            raise ParameterError(f"{name} must be {sign} {smallest} and finite, got {value!r}.")
-    if emm.supervision != "hard" and not (isinstance(emm.supervision, int | float) and emm.supervision >= 0):
-        raise ParameterError(f'supervision must be "hard" or a number >= 0, got {emm.supervision!r}.')
-    if emm.calibration_folds < 0 or emm.calibration_folds == 1:
-        raise ParameterError(f"calibration_folds must be 0 (none) or >= 2, got {emm.calibration_folds!r}.")
-    if len(emm.chi) != 2 or min(emm.chi) <= 0:
-        raise ParameterError(f"chi must be two numbers > 0, a shape and a rate, got {emm.chi!r}.")
-
-
-def settings_of_views(emm: "EMM", counted: Mapping[str, bool]) -> Settings:
-    """Return the model's settings for these views (name → whether it holds counts)."""
-    n_threads = emm.n_jobs or 1
-    soft = emm.supervision if isinstance(emm.supervision, int | float) else 1.0
-    return Settings(
-        evidence=_evidence(emm.evidence, counted),
-        bounded=emm.normaliser == "bounded",
-        hard=emm.supervision == "hard",
-        strength=float(soft),
-        chi=(float(emm.chi[0]), float(emm.chi[1])),
-        tolerance=emm.estep_tol,
-        max_iter=emm.estep_max_iter,
-        kernels=KERNELS[emm.kernels],
-        n_threads=n_threads if n_threads > 0 else (os.cpu_count() or 1),
-    )
-
-
-def _evidence(evidence: float | Mapping[str, float], counted: Mapping[str, bool]) -> dict[str, float]:
-    views = list(counted)
-    kappa = dict(evidence) if isinstance(evidence, Mapping) else dict.fromkeys(views, evidence)
-    for view, value in kappa.items():
-        if view not in views:
-            raise ParameterError(f"evidence names the view {view!r}, the bags have {views}: use their names.")
-        if not counted[view]:
-            raise ParameterError(
-                f"view {view!r} is dense, and EMM reads word counts: leave it out with evidence={{view: κ}} "
-                "or pass whole numbers."
-            )
-        if not 0 < value <= 1:
-            raise ParameterError(f"evidence must be above 0 and at most 1 (the paper), got {value!r}.")
-    if not kappa:
-        raise ParameterError(f"evidence must name at least one view of {views}, got none.")
-    return {view: float(value) for view, value in kappa.items()}
-
-
 def check_trainable(bags: Bags) -> None:
-    """Refuse bags that teach nothing, and warn of tags that every image has."""
+    """Refuse bags that teach nothing."""
     if bags.tags is None or not bags.tags.nnz:
         raise BagsError(
             "no image has a tag, so there is nothing to learn from (EMM requires y to be passed, but the "
@@ -143,8 +67,14 @@ def check_trainable(bags: Bags) -> None:
     if bags.n_tags < 2:
         raise BagsError(f"EMM tells tags apart and needs at least 2, got {bags.n_tags} (1 class): add tags.")
     if not useful_images(bags).any():
-        raise BagsError("no tagged image has a region: describe the pictures first.")
-    per_tag = np.bincount(bags.tags.indices, minlength=bags.n_tags)
+        raise BagsError(
+            "no tagged image has a region, so there is nothing to learn from: describe them first."
+        )
+
+
+def warn_of_constant_tags(bags: Bags) -> None:
+    """Warn of tags that every image has."""
+    per_tag = np.bincount(bags.captions.indices, minlength=bags.n_tags)
     everywhere = np.flatnonzero(per_tag == len(bags))
     if len(everywhere) and len(bags) > 1 and bags.tag_names is not None:
         names = ", ".join(repr(bags.tag_names[i]) for i in everywhere[:3])
@@ -166,7 +96,7 @@ def _start(emm: "EMM", bags: Bags, settings: Settings) -> Params:
     if emm.warm_start and hasattr(emm, "params_"):
         if emm.widths_ != widths or emm.tag_names_ != bags.tag_names:
             raise ParameterError("warm_start needs the same tags and words as the last fit: set it to False.")
-        return emm.params_
+        return rewired(emm.params_, settings.kernels, settings.n_threads)
     return mstep.start(bags, settings, emm.eta)
 
 
@@ -215,7 +145,7 @@ def calibrate(emm: "EMM", corpus: Corpus) -> Calibration | None:
     scores, truths = [], []
     for train, test in KFold(folds, shuffle=True, random_state=rng).split(np.arange(len(bags))):
         part = test[: max(1, keep // folds)]
-        model = clone(emm).set_params(calibration_folds=0, verbose=0, warm_start=False, callback=None)
+        model = type(emm)(**{**emm.get_params(deep=False), **FOR_A_FOLD})
         rates = corpus.rates
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the whole fit has said it already
@@ -248,6 +178,8 @@ def tag_column(names: tuple[str, ...], tag: str | int) -> int:
                 f"the model does not know the tag {tag!r}: see tag_names_ ({len(names)} tags)."
             )
         return names.index(tag)
-    if not 0 <= tag < len(names):
-        raise ParameterError(f"tag numbers go from 0 to {len(names) - 1}, got {tag}.")
+    if not isinstance(tag, Integral) or not 0 <= tag < len(names):
+        raise ParameterError(
+            f"a tag must be a name or a number from 0 to {len(names) - 1}, got {tag!r}: see tag_names_."
+        )
     return int(tag)

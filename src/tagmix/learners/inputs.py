@@ -1,13 +1,14 @@
 """What learners accept: Bags, or the matrices that scikit-learn users have."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
-from sklearn.preprocessing import LabelBinarizer
+from scipy.sparse import csr_array
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from tagmix.arrays import Floats
+from tagmix.arrays import Floats, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
 
@@ -15,40 +16,53 @@ from tagmix.errors import BagsError
 def as_bags(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> Bags:
     """Return Bags: as they are, or one region an image from a counts matrix (images × words).
 
-    ``y`` gives or replaces the captions: images × tags of 0 and 1, or one label an image.
+    ``y`` gives or replaces the captions: images × tags of 0 and 1, or one label an image. With
+    ``reset`` the tags are those in y, without it those that the estimator knows.
     """
+    tags, names = (None, None) if y is None else _indicator(y, None if reset else estimator.tag_names_)
     if isinstance(X, Bags):
-        return X if y is None else X.with_tags(_indicator(y)[0])
+        if reset:  # what a fit to a matrix has left
+            vars(estimator).pop("n_features_in_", None)
+            vars(estimator).pop("feature_names_in_", None)
+        return X if y is None else X.with_tags(tags, names)
     matrix = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_non_negative=True
     )
-    if y is None:
-        return Bags(csr_array(matrix), np.arange(matrix.shape[0] + 1))
-    tags, names = _indicator(y)
-    if tags.shape[0] != matrix.shape[0]:
+    if tags is not None and tags.shape[0] != matrix.shape[0]:
         raise BagsError(
             f"X and y must have one row an image, got {matrix.shape[0]} and {tags.shape[0]} rows: "
             "inconsistent numbers of samples."
         )
-    return Bags(csr_array(matrix), np.arange(matrix.shape[0] + 1), tags=tags, tag_names=names)
+    return Bags(csr_array(matrix), np.arange(matrix.shape[0] + 1), tags, names)
 
 
-def _indicator(y: Any) -> tuple[Any, list[str] | None]:
-    if issparse(y) or np.ndim(y) == 2:
-        return y, None
-    labels = np.asarray(y)
-    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-        raise BagsError("y must hold labels or 0 and 1, got NaN or infinity: Unknown label type.")
-    encoder = LabelBinarizer().fit(labels)
-    names = [str(name) for name in encoder.classes_]
-    indicator = encoder.transform(labels)
-    if indicator.shape[1] == 1 and len(names) == 2:  # LabelBinarizer gives two classes one column
-        indicator = np.hstack([1 - indicator, indicator])
+def _indicator(y: Any, known: Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
+    """Return images × tags, and the names of the tags: ``known``, else those of the labels."""
+    try:
+        tags: Any = y if is_sparse(y) else np.asarray(y)
+    except ValueError as error:
+        raise BagsError(
+            "y must be images × tags or labels, got rows of unequal length: binarise it."
+        ) from error
+    if tags.ndim == 2:
+        return tags, known if known and len(known) == tags.shape[1] else None
+    check_classification_targets(tags)
+    names = [str(label) for label in np.unique(tags)] if known is None else list(known)
+    column_of = {name: column for column, name in enumerate(names)}
+    labels = [str(label) for label in tags]
+    unknown = [label for label in labels if label not in column_of]
+    if unknown:
+        raise BagsError(
+            f"y must hold labels that the model was fitted with, got {unknown[0]!r}: leave these images out, "
+            "or fit with them."
+        )
+    indicator = np.zeros((len(labels), len(names)), dtype=bool)
+    indicator[np.arange(len(labels)), [column_of[label] for label in labels]] = True
     return indicator, names
 
 
-def check_vocabulary(bags: Bags, widths: dict[str, int], n_tags: int | None = None) -> None:
-    """Refuse bags that were described by other words, or captioned by other tags, than the model's."""
+def check_vocabulary(bags: Bags, widths: dict[str, int]) -> None:
+    """Refuse bags that were described by other words than the model's."""
     for view, width in widths.items():
         if view not in bags.views:
             raise BagsError(
@@ -61,10 +75,21 @@ def check_vocabulary(bags: Bags, widths: dict[str, int], n_tags: int | None = No
                 f"the model knows {width} words in view {view!r}, these bags have {got}: describe them with "
                 "the vocabulary of the training images."
             )
-    if n_tags is not None and bags.n_tags != n_tags:
+
+
+def check_tags(bags: Bags, names: Sequence[str]) -> None:
+    """Refuse bags that were captioned by other tags than the model's, or in another order."""
+    if bags.n_tags != len(names):
         raise BagsError(
-            f"the model knows {n_tags} tags, these bags carry {bags.n_tags}: use the columns of the training."
+            f"the model knows {len(names)} tags, these bags carry {bags.n_tags}: use those of the training."
         )
+    own = bags.tag_names or ()
+    for column, (expected, got) in enumerate(zip(names, own, strict=True)):
+        if expected != got:
+            raise BagsError(
+                f"the model's tag {column} is {expected!r}, that of these bags {got!r}: use the tags of the "
+                "training in their order."
+            )
 
 
 def check_rates(rates: Any, n_images: int, n_tags: int) -> Floats | None:

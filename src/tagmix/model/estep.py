@@ -80,19 +80,16 @@ def guided_posterior(
     n_regions = np.diff(shard.offsets)
     if settings.hard:
         entries = entries_of(tags, shard.offsets)
-        block = _evidence(shard, params, settings, entries)
         guide = own_guidance(tags, n_regions, params.weights, delta)
-        _add_per_entry(block, guide, entries, n_regions)
-        return _infer(block, shard, params, settings, entries, start, rates)
-    block = _evidence(shard, params, settings, None)
+        return _infer(shard, params, settings, entries, guide, start, rates)
     guide = guidance(tags, n_regions, params.weights, settings.strength, delta)
-    block.reshape(-1, params.n_tags)[:] += np.repeat(guide, n_regions, axis=0)
-    return _infer(block, shard, params, settings, None, start, rates)
+    return _infer(shard, params, settings, None, guide.ravel(), start, rates)
 
 
 def free_posterior(shard: Bags, params: Params, settings: Settings, rates: Floats | None = None) -> Posterior:
     """Return q of images as if they had no captions: what prediction sees."""
-    return _infer(_evidence(shard, params, settings, None), shard, params, settings, None, None, rates)
+    nobody = np.zeros(len(shard) * params.n_tags)
+    return _infer(shard, params, settings, None, nobody, None, rates)
 
 
 def evidence_of(shard: Bags, params: Params, settings: Settings) -> Floats:
@@ -108,24 +105,18 @@ def _evidence(shard: Bags, params: Params, settings: Settings, entries: Entries 
     return block
 
 
-def _add_per_entry(block: Floats, values: Floats, entries: Entries, n_regions: Ints) -> None:
-    """Add an entry's value to all regions of its image."""
-    for n in np.flatnonzero(n_regions):
-        part = block[entries.block_starts[n] : entries.block_starts[n + 1]].reshape(n_regions[n], -1)
-        part += values[entries.starts[n] : entries.starts[n + 1]]
-
-
 def _infer(
-    block: Floats,
     shard: Bags,
     params: Params,
     settings: Settings,
     entries: Entries | None,
+    guide: Floats,
     start: Floats | None,
     rates: Floats | None,
 ) -> Posterior:
     rows = params.rates[None, :] if rates is None else np.ascontiguousarray(np.atleast_2d(rates))
     n_images, n_tags = len(shard), params.n_tags
+    block = _evidence(shard, params, settings, entries)
     if entries is None:
         entry_starts = np.arange(n_images + 1) * n_tags
         block_starts = shard.offsets * n_tags
@@ -136,7 +127,7 @@ def _infer(
     S = _prior_shares(entry_rates, entry_starts, shard.offsets) if start is None else start.copy()
     r, bound, n_iter = np.zeros(n_images), np.zeros(n_images), np.zeros(n_images, dtype=np.int64)
     settings.kernels.infer_images(
-        block, block_starts, entry_starts, entry_rates, rows, settings.bounded, settings.tolerance,
+        block, block_starts, entry_starts, entry_rates, guide, rows, settings.bounded, settings.tolerance,
         settings.max_iter, S, r, bound, n_iter, settings.n_threads,
     )  # fmt: skip
     return Posterior(block, S, r, bound, n_iter, entries)

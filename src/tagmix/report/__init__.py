@@ -1,1 +1,1 @@
-"""."""
+"""Reports: figures as SVG and one self-contained page to look at them."""

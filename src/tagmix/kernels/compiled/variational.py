@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from tagmix.arrays import Floats, Ints
+from tagmix.kernels.compiled.exponential import exponentiate
 from tagmix.kernels.compiled.special import (
     FAST,
     exp_digamma_1p,
@@ -27,6 +28,7 @@ def infer_images(
     block_starts: Ints,
     entry_starts: Ints,
     entry_rates: Floats,
+    entry_guide: Floats,
     rates: Floats,
     bounded: bool,
     tolerance: float,
@@ -45,8 +47,8 @@ def infer_images(
 
     def work(first: int, last: int) -> None:
         _infer(
-            block, block_starts, entry_starts, entry_rates, log_rates, table, low, bounded, tolerance,
-            max_iter, S, r, bound, n_iter, first, last,
+            block, block_starts, entry_starts, entry_rates, entry_guide, log_rates, table, low, bounded,
+            tolerance, max_iter, S, r, bound, n_iter, first, last,
         )  # fmt: skip
 
     over_ranges(work, len(block_starts) - 1, n_threads)
@@ -121,15 +123,19 @@ def _share(P, weights, fresh):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _exponentiate(P):  # type: ignore[no-untyped-def]
-    """Turn evidence into exp(evidence − its maximum), region by region; return the maxima's sum."""
+def _exponentiate(P, guide, scratch):  # type: ignore[no-untyped-def]
+    """Turn evidence into exp(evidence + guide − its maximum) a region; return the maxima's sum."""
     shift = 0.0
     for m in range(P.shape[0]):
         row = P[m]
-        top = row.max()
+        top = -np.inf
+        for c in range(P.shape[1]):
+            row[c] += guide[c]
+            top = max(top, row[c])
         shift += top
         for c in range(P.shape[1]):
-            row[c] = math.exp(row[c] - top)
+            row[c] -= top
+        exponentiate(row, scratch)
     return shift
 
 
@@ -159,8 +165,8 @@ def _bound(S, weights, own, u, log_norm):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _infer(  # type: ignore[no-untyped-def]
-    block, block_starts, entry_starts, entry_rates, log_rates, table, low, bounded, tolerance, max_iter,
-    S, r, bound, n_iter, first, last,
+    block, block_starts, entry_starts, entry_rates, guide, log_rates, table, low, bounded, tolerance,
+    max_iter, S, r, bound, n_iter, first, last,
 ):  # fmt: skip
     for n in range(first, last):
         a, b = entry_starts[n], entry_starts[n + 1]
@@ -171,8 +177,8 @@ def _infer(  # type: ignore[no-untyped-def]
         P = block[block_starts[n] : block_starts[n + 1]].reshape(n_regions, b - a)
         own, row = entry_rates[a:b], log_rates[n if len(log_rates) > 1 else 0]
         floor = row.min() + math.log(n_regions / len(row)) if len(table) == 0 else low
-        shift = _exponentiate(P)
         weights, fresh, old = np.empty(b - a), np.empty(b - a), S[a:b].copy()
+        shift = _exponentiate(P, guide[a:b], weights)
         u = _solve_rate(old, own, row, table, low, n_regions, floor, floor) if bounded else -np.inf
         step = 0
         while True:

@@ -5,8 +5,11 @@ thread, so the number of threads never changes the bits. Loops over all tags go 
 tags for the same two reasons.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from tagmix.arrays import Entries, Floats, Ints, Rows
 from tagmix.kernels.compiled.special import FAST
@@ -14,12 +17,19 @@ from tagmix.kernels.threads import over_ranges
 
 # Tags a tile: 1000 words × 64 tags × 8 bytes stay in the second-level cache.
 TILE = 64
+# A region that holds a tag with less than this adds nothing to its words that a double would notice.
+NEGLIGIBLE = 1e-15
+
+
+def _unsigned(rows: Rows) -> tuple[NDArray[Any], NDArray[np.uint32], NDArray[np.uint64]]:
+    """Return the rows for loops that need not ask whether an index counts from the end: twice as fast."""
+    return rows.data, rows.columns.view(np.uint32), rows.starts.view(np.uint64)
 
 
 def add_evidence_of_all(rows: Rows, log_words: Floats, scale: float, out: Floats, n_threads: int = 1) -> None:
     """Equal to ``reference.words.add_evidence_of_all``."""
     tiles = _tiles_by_word(log_words * scale)
-    over_ranges(lambda a, b: _evidence_of_all(*rows, tiles, out, a, b), len(out), n_threads)
+    over_ranges(lambda a, b: _evidence_of_all(*_unsigned(rows), tiles, out, a, b), len(out), n_threads)
 
 
 def _tiles_by_word(log_words: Floats) -> Floats:
@@ -39,11 +49,21 @@ def _evidence_of_all(data, columns, starts, tiles, out, first, last):  # type: i
         width = min(TILE, n_tags - t * TILE)
         for m in range(first, last):
             total[:] = 0.0
-            for i in range(starts[m], starts[m + 1]):
-                x = np.float64(data[i])
-                word = tiles[t, columns[i]]
+            i, end = starts[m], starts[m + 1]
+            # Four words at a time: the running total is loaded and stored once for the four.
+            while i + np.uint64(3) < end:
+                j, k, n = i + np.uint64(1), i + np.uint64(2), i + np.uint64(3)
+                x0, x1, x2, x3 = float(data[i]), float(data[j]), float(data[k]), float(data[n])
+                w0, w1 = tiles[t, columns[i]], tiles[t, columns[j]]
+                w2, w3 = tiles[t, columns[k]], tiles[t, columns[n]]
                 for c in range(TILE):
-                    total[c] += x * word[c]
+                    total[c] += x0 * w0[c] + x1 * w1[c] + x2 * w2[c] + x3 * w3[c]
+                i += np.uint64(4)
+            while i < end:
+                x0, w0 = float(data[i]), tiles[t, columns[i]]
+                for c in range(TILE):
+                    total[c] += x0 * w0[c]
+                i += np.uint64(1)
             for c in range(width):
                 out[m, t * TILE + c] += total[c]
 
@@ -60,7 +80,7 @@ def add_evidence_of_own(
     """Equal to ``reference.words.add_evidence_of_own``."""
 
     def work(first: int, last: int) -> None:
-        _evidence_of_own(*rows, log_words, scale, region_starts, *entries, block, first, last)
+        _evidence_of_own(*_unsigned(rows), log_words, scale, region_starts, *entries, block, first, last)
 
     over_ranges(work, len(log_words), n_threads)
 
@@ -88,7 +108,7 @@ def _evidence_of_own(  # type: ignore[no-untyped-def]
 def add_statistics_of_all(rows: Rows, phi: Floats, out: Floats, n_threads: int = 1) -> None:
     """Equal to ``reference.words.add_statistics_of_all``."""
     n_tiles = -(-phi.shape[1] // TILE)
-    over_ranges(lambda a, b: _statistics_of_all(*rows, phi, out, a, b), n_tiles, n_threads)
+    over_ranges(lambda a, b: _statistics_of_all(*_unsigned(rows), phi, out, a, b), n_tiles, n_threads)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -102,7 +122,7 @@ def _statistics_of_all(data, columns, starts, phi, out, first, last):  # type: i
         total[:] = 0.0
         for m in range(len(phi)):
             weights[:width] = phi[m, low : low + width]
-            if weights[:width].max() == 0.0:
+            if weights[:width].max() < NEGLIGIBLE:
                 continue
             for i in range(starts[m], starts[m + 1]):
                 x = np.float64(data[i])
@@ -120,7 +140,7 @@ def add_statistics_of_own(
     """Equal to ``reference.words.add_statistics_of_own``."""
 
     def work(first: int, last: int) -> None:
-        _statistics_of_own(*rows, phi, region_starts, *entries, out, first, last)
+        _statistics_of_own(*_unsigned(rows), phi, region_starts, *entries, out, first, last)
 
     over_ranges(work, len(out), n_threads)
 
@@ -140,7 +160,7 @@ def _statistics_of_own(  # type: ignore[no-untyped-def]
             for m in range(region_starts[n], region_starts[n + 1]):
                 weight = phi[at]
                 at += width
-                if weight == 0.0:
+                if weight < NEGLIGIBLE:
                     continue
                 for i in range(starts[m], starts[m + 1]):
                     words[columns[i]] += weight * data[i]

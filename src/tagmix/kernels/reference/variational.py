@@ -20,6 +20,7 @@ def infer_images(
     block_starts: Ints,
     entry_starts: Ints,
     entry_rates: Floats,
+    entry_guide: Floats,
     rates: Floats,
     bounded: bool,
     tolerance: float,
@@ -32,7 +33,8 @@ def infer_images(
 ) -> None:
     """Turn evidence into phi in place, image by image; fill S, r, the bound and the steps taken.
 
-    ``S`` holds the start (regions held by each entry). ``rates`` is 1 × tags for all images or
+    ``S`` holds the start (regions held by each entry); ``entry_guide`` is added to the evidence of
+    every region of the entry's image. ``rates`` is 1 × tags for all images or
     images × tags. The loop ends when no S moves by more than ``tolerance`` regions.
     """
     for n in range(len(block_starts) - 1):
@@ -43,7 +45,7 @@ def infer_images(
         if part.size == 0:  # no region, or no tag to explain them by: the prior
             S[own], r[n], bound[n], n_iter[n] = 0.0, 0.0, 0.0, 0
             continue
-        evidence = part.reshape(-1, width)
+        evidence = part.reshape(-1, width) + entry_guide[own]
         phi, S[own], r[n], bound[n], n_iter[n] = _infer_image(
             evidence, np.log(entry_rates[own]), log_rates, bounded, tolerance, max_iter, S[own]
         )

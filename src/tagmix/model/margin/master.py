@@ -17,6 +17,8 @@ from tagmix.arrays import Floats
 # of this relative size keeps it definite and, unlike a plain ridge, moves no solution.
 PROXIMITY = 1e-7
 MAX_STEPS = 20
+# A dual below this is rounding, or what is left of a plane that the steps have moved away from.
+NEGLIGIBLE = 1e-10
 UNBOUNDED = 1e30
 
 
@@ -49,12 +51,13 @@ def solve_master(slopes: Floats, levels: Floats, nu1: float, duals: Floats, tole
         target = _newton_target(slopes, levels, nu1, duals, pull > 0)
         change = target - duals
         pull_change = -(slopes.T @ change)
-        length = _exact_length(pull, pull_change, float(levels @ change), nu1)
+        length = exact_length(pull, pull_change, float(levels @ change), nu1)
         if length == 0.0:
             break
-        # Taking the target itself keeps its exact zeros, by which idle planes are known.
-        duals = target if length == 1.0 else duals + length * change
-        pull = pull + length * pull_change
+        # Exact zeros, by which unused planes are known; the bound is then that of the duals as they stand.
+        duals = duals + length * change
+        duals[duals < NEGLIGIBLE] = 0.0
+        pull = -(slopes.T @ duals)
     return Master(duals, weights, value)
 
 
@@ -83,7 +86,7 @@ def _newton_target(
     return found / max(1.0, float(found.sum()))
 
 
-def _exact_length(pull: Floats, change: Floats, rise: float, nu1: float) -> float:
+def exact_length(pull: Floats, change: Floats, rise: float, nu1: float) -> float:
     """Return the length in [0, 1] that maximises f along the step.
 
     f's derivative on the way is continuous, falling and piecewise linear: Newton's method inside a

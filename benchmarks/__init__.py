@@ -1,0 +1,1 @@
+"""What is promised about speed, each beside its peer in the same run: ``make bench``."""

@@ -1,0 +1,84 @@
+"""Run all benchmarks (or those named), print each figure beside its peer, keep them in bench-out/."""
+
+import json
+import platform
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from rich.console import Console
+from rich.table import Table
+
+ALL = ("bench_training", "bench_map", "bench_margin", "bench_scaling")
+OUT = Path("bench-out")
+
+
+def show(name: str, rows: list[dict[str, Any]], console: Console) -> list[str]:
+    """Print a table of the rows and return the promises that were not kept."""
+    keys = [k for k in ("what", "ours", "peer") if any(k in row for row in rows)] or list(rows[0])
+    table = Table(*keys, "ratio", "promised", title=name)
+    broken = []
+    for row in rows:
+        ratio, promise = row.get("ratio"), row.get("promise")
+        table.add_row(
+            *(str(row.get(k, "")) for k in keys),
+            "" if ratio is None else f"{ratio:.3g} ×",
+            "" if promise is None else f">= {promise:g} ×",
+        )
+        if promise is not None and ratio < promise:
+            broken.append(f"{name}: {row['what']}: {ratio:.3g} × where {promise:g} × is promised")
+    console.print(table)
+    return broken
+
+
+def draw_curves(rows: list[dict[str, Any]], path: Path) -> None:
+    """Draw cost against tags and against images."""
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4))
+    for axis, curve in zip(axes, ("tags", "images"), strict=True):
+        part = [row for row in rows if row.get("curve") == curve]
+        x = [row[curve] for row in part]
+        axis.loglog(x, [row["iteration"] for row in part], "o-", label="training, s an iteration")
+        axis.loglog(
+            x, [row["variational"] for row in part], "s-", label="annotation, variational, s an image"
+        )
+        axis.loglog(x, [row["map"] for row in part], "^-", label="annotation, MAP, s an image")
+        axis.set_xlabel(f"number of {curve}")
+        axis.set_ylabel("CPU seconds, one core")
+        axis.grid(alpha=0.3)
+    axes[0].legend()
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def main() -> int:
+    """Run, show, keep; the exit code says whether every promise was kept."""
+    console = Console(width=150)
+    OUT.mkdir(exist_ok=True)
+    results: dict[str, Any] = {
+        "machine": platform.processor() or platform.machine(),
+        "python": platform.python_version(),
+    }
+    broken = []
+    for name in sys.argv[1:] or ALL:
+        console.print(f"running {name} …")
+        results[name] = import_module(f"benchmarks.{name}").run()
+        broken += show(name, results[name], console)
+        (OUT / "results.json").write_text(json.dumps(results, indent=1, default=float))
+    if "bench_scaling" in results:
+        draw_curves(results["bench_scaling"], OUT / "curves.svg")
+    for line in broken:
+        console.print(f"[red]not kept[/red] {line}")
+    console.print(
+        f"results in {OUT}/results.json"
+        + (", curves in bench-out/curves.svg" if "bench_scaling" in results else "")
+    )
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

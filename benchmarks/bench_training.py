@@ -1,0 +1,153 @@
+"""Training and annotation, beside Labeled LDA (tomotopy) and LDA (gensim), on the same words."""
+
+import tempfile
+import warnings
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tagmix as tm
+from benchmarks.albums import corel_like
+from benchmarks.measure import isolated, timed
+
+N_TRAIN, N_TEST, SWEEPS = 4500, 500, 100
+
+
+def _halves(path: str) -> tuple[tm.Bags, tm.Bags]:
+    bags = tm.load(path)
+    return bags[:N_TRAIN], bags[N_TRAIN:]
+
+
+def _learner(n_jobs: int) -> tm.EMM:
+    return tm.EMM(learning="likelihood", calibration_folds=0, n_jobs=n_jobs)
+
+
+def _warm(bags: tm.Bags) -> None:
+    """Compile the kernels (or load them from the cache): that is paid once a machine, not once a training."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tm.EMM(learning="likelihood", calibration_folds=0, max_iter=2).fit(bags[:20]).predict_proba(bags[:3])
+
+
+def tagmix_training(path: str, n_jobs: int) -> dict[str, Any]:
+    """Train to convergence under hard supervision; return times, iterations, and a digest of all bits."""
+    train, test = _halves(path)
+    _warm(train)
+    emm = _learner(n_jobs)
+    result: dict[str, Any] = timed(lambda: emm.fit(train), repeat=3)
+    assert emm.converged_
+    top5 = emm.score(test)
+    digest = float(emm.params_.instances["words"].mu.sum()), float(emm.params_.rates.sum())
+    return result | {"iterations": emm.n_iter_, "top5": top5, "digest": digest}
+
+
+def tagmix_annotation(path: str, n_jobs: int, inference: str) -> dict[str, Any]:
+    """Annotate uncaptioned images; return the times for all of them."""
+    train, test = _halves(path)
+    emm = _learner(n_jobs).fit(train).set_params(inference=inference)
+    emm.predict_proba(test[:2])
+    scores = emm.predict_proba(test)
+    result: dict[str, Any] = timed(lambda: emm.predict_proba(test), repeat=5)
+    return result | {
+        "images": len(test),
+        "top5": tm.top_k_accuracy(test.tags, scores),
+        "digest": float(scores[:, 0].sum()),
+    }
+
+
+def _documents(bags: tm.Bags) -> list[list[str]]:
+    words = bags.views["words"]
+    starts = words.indptr[bags.offsets]
+    names = np.arange(words.shape[1]).astype(str)
+    return [np.repeat(names[words.indices[a:b]], words.data[a:b]).tolist() for a, b in pairwise(starts)]
+
+
+def tomotopy_labeled_lda(path: str) -> dict[str, Any]:
+    """Train 100 sweeps with two workers, then infer a sample of the images with tomotopy's default of 100."""
+    import tomotopy
+
+    warnings.simplefilter("ignore")  # it warns that two workers are not reproducible
+    train, test = _halves(path)
+    model = tomotopy.LLDAModel(seed=1)
+    captions = train.captions
+    for n, document in enumerate(_documents(train)):
+        own = captions.indices[captions.indptr[n] : captions.indptr[n + 1]]
+        model.add_doc(document, labels=[str(tag) for tag in own])
+    model.train(0)
+    training = timed(lambda: model.train(SWEEPS, workers=2))
+    asked = [model.make_doc(document) for document in _documents(test[:50])]
+    inference = timed(lambda: model.infer(asked, iterations=100, workers=2))
+    return {"training": training, "inference": inference, "images": len(asked)}
+
+
+def gensim_lda(path: str) -> dict[str, Any]:
+    """Train gensim's LDA with as many topics as tags for one pass, its default settings."""
+    from gensim.models import LdaModel
+
+    train, _ = _halves(path)
+    words = train.views["words"]
+    starts = words.indptr[train.offsets]
+    corpus = []
+    for a, b in pairwise(starts):
+        found, where = np.unique(words.indices[a:b], return_inverse=True)
+        corpus.append(list(zip(found.tolist(), np.bincount(where, words.data[a:b]).tolist(), strict=True)))
+    id2word = {i: str(i) for i in range(words.shape[1])}
+    return timed(lambda: LdaModel(corpus, num_topics=train.n_tags, id2word=id2word, passes=1, random_state=0))
+
+
+def run() -> list[dict[str, Any]]:
+    """Return the figures and promises of training and annotation."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "album.tagmix")
+        tm.save(corel_like(N_TRAIN + N_TEST), path)
+        one, two = (isolated("bench_training", "tagmix_training", path, n) for n in (1, 2))
+        ask = {
+            (n, how): isolated("bench_training", "tagmix_annotation", path, n, how)
+            for n in (1, 2)
+            for how in ("variational", "map")
+        }
+        tomotopy = isolated("bench_training", "tomotopy_labeled_lda", path)
+        gensim = isolated("bench_training", "gensim_lda", path)
+    per_image = tomotopy["inference"]["cpu"] / tomotopy["images"]
+    rows = [
+        {
+            "what": f"training ({one['iterations']} iterations, converged) against Labeled LDA, {SWEEPS} sweeps",
+            "ours": f"{one['cpu']:.2f} s CPU, {one['peak_mb']:.0f} MB",
+            "peer": f"tomotopy {tomotopy['training']['cpu']:.0f} s CPU, {tomotopy['peak_mb']:.0f} MB",
+            "ratio": tomotopy["training"]["cpu"] / one["cpu"],
+            "promise": 50.0,
+        },
+        {
+            "what": "training to convergence against one pass of LDA",
+            "ours": f"{one['cpu']:.2f} s CPU",
+            "peer": f"gensim {gensim['cpu']:.1f} s CPU, {gensim['peak_mb']:.0f} MB",
+            "ratio": gensim["cpu"] / one["cpu"],
+            "promise": 1.0,
+        },
+    ]
+    for how in ("variational", "map"):
+        ours = ask[1, how]
+        rows.append(
+            {
+                "what": f"annotation of uncaptioned bags, {how}, images a CPU second",
+                "ours": f"{ours['images'] / ours['cpu']:,.0f}, {ours['peak_mb']:.0f} MB",
+                "peer": f"tomotopy infer {1 / per_image:,.1f}",
+                "ratio": per_image * ours["images"] / ours["cpu"],
+            }
+            | ({"promise": 300.0} if how == "variational" else {})
+        )
+    pairs = [("training", one, two), ("annotation", ask[1, "variational"], ask[2, "variational"])]
+    for name, single, double in pairs:
+        assert single["digest"] == double["digest"], "two threads changed the bits"
+        rows.append(
+            {
+                "what": f"{name}: two threads against one, same bits",
+                "ours": f"{double['wall']:.3f} s",
+                "peer": f"{single['wall']:.3f} s",
+                "ratio": single["wall"] / double["wall"],
+                "promise": 1.6,
+            }
+        )
+    return rows

@@ -1,0 +1,189 @@
+"""Put results into one HTML file that needs nothing else: no network, no scripts, no fonts to fetch.
+
+Every function takes plain text and escapes it, so that a tag called ``<script>`` is a tag and no script.
+Only what is named ``svg`` or ``body`` is taken as markup: it must come from a function of this package.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import NamedTuple
+
+from tagmix.errors import ParameterError
+from tagmix.report.style import CSS, INK
+
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+
+
+class Row(NamedTuple):
+    """One line of a table of shares between 0 and 1; None stays empty; ``look`` is a class of the CSS."""
+
+    name: str
+    note: str
+    values: Sequence[float | None]
+    look: str = ""
+
+
+class Picture(NamedTuple):
+    """One picture to show: for each region its true and its found tag, then the tags of the whole."""
+
+    name: str
+    true: Sequence[str]
+    found: Sequence[str]
+    caption: Sequence[str]
+    ranked: Sequence[tuple[str, float]]
+
+
+def document(title: str, body: str) -> str:
+    """Return the whole document around ``body``."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        # An empty icon, or a browser asks the server of the page for one.
+        f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>\n<style>\n{CSS}\n</style>\n'
+        f"</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def header(eyebrow: str, title: str, lead: str) -> str:
+    """Return the head of the page: what this is, its title, its story."""
+    return f'<p class="eyebrow">{escape(eyebrow)}</p>\n<h1>{escape(title)}</h1>\n{paragraph(lead, "lead")}'
+
+
+def paragraph(text: str, look: str = "") -> str:
+    """Return one paragraph of plain text."""
+    return f"<p{_class(look)}>{_prose(text)}</p>"
+
+
+def section(title: str, *parts: str) -> str:
+    """Return a heading and what stands below it."""
+    return f"<section>\n<h2>{escape(title)}</h2>\n{chr(10).join(parts)}\n</section>"
+
+
+def columns(*parts: str) -> str:
+    """Return parts beside each other on a desk, below each other on a phone."""
+    return '<div class="pair">\n' + "".join(f"<div>\n{part}\n</div>\n" for part in parts) + "</div>"
+
+
+def figure(svg: str, caption: str) -> str:
+    """Return a drawing of ``tagmix.report.figures`` with its caption."""
+    return f"<figure>\n{svg}\n<figcaption>{_prose(caption)}</figcaption>\n</figure>"
+
+
+def tiles(items: Iterable[tuple[str, str, str]]) -> str:
+    """Return large numbers with what they mean: (number, meaning, look)."""
+    drawn = (
+        f"<div{_class(f'tile {look}')}><b>{escape(number)}</b><span>{_prose(meaning)}</span></div>"
+        for number, meaning, look in items
+    )
+    return f'<div class="tiles">{"".join(drawn)}</div>'
+
+
+def table(heads: Sequence[str], rows: Iterable[Row]) -> str:
+    """Return a table of shares, each number with a bar below it."""
+    first = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+    lines = []
+    for row in rows:
+        note = f"<small>{escape(row.note)}</small>" if row.note else ""
+        cells = "".join(f"<td>{_share(value)}</td>" for value in row.values)
+        lines.append(f'<tr{_class(row.look)}><th scope="row">{escape(row.name)}{note}</th>{cells}</tr>')
+    return (
+        f'<div class="scroll"><table><thead><tr>{first}</tr></thead>\n'
+        f"<tbody>{chr(10).join(lines)}</tbody></table></div>"
+    )
+
+
+def facts(items: Mapping[str, str]) -> str:
+    """Return names and values, for the small print."""
+    return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in items.items()) + "</dl>"
+
+
+def picture_card(picture: Picture, colours: Mapping[str, str]) -> str:
+    """Return one picture: its regions as a strip, its caption, and the tags that the model ranks first."""
+    right = sum(t == f for t, f in zip(picture.true, picture.found, strict=True))
+    regions = "".join(
+        _region(true, found, colours) for true, found in zip(picture.true, picture.found, strict=True)
+    )
+    caption = "".join(
+        f'<span class="chip">{_swatch(tag, colours)}{escape(tag)}</span>' for tag in picture.caption
+    )
+    ranked = "".join(_ranked(tag, p, tag in picture.caption) for tag, p in picture.ranked)
+    missing = set(picture.caption) - {tag for tag, _ in picture.ranked}
+    missed = f"<br>Missing from the list: {escape(', '.join(sorted(missing)))}." if missing else ""
+    return (
+        f'<article class="card"><h3>{escape(picture.name)} '
+        f"<span>— {right} of {len(picture.true)} regions right</span></h3>\n"
+        f'<ul class="regions">{regions}</ul>\n'
+        f'<div class="tags"><p>True caption<br>{caption}{missed}</p>'
+        f'<ol class="rank">{ranked}</ol></div></article>'
+    )
+
+
+def ink_on(colour: str) -> str:
+    """Return dark or white text, whichever contrasts more with the colour (WCAG's luminance).
+
+    >>> ink_on("#f2c14e"), ink_on("#2b3350")
+    ('#1f2933', '#ffffff')
+    """
+    return INK if _luminance(colour) > math.sqrt((1 + 0.05) * (_luminance(INK) + 0.05)) - 0.05 else "#ffffff"
+
+
+def _luminance(colour: str) -> float:
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _colour(tag: str, colours: Mapping[str, str]) -> str:
+    """Return the colour of a tag; anything but #rrggbb is refused, because it goes into a style."""
+    colour = colours.get(tag, "#d9d5cb")
+    if not _COLOUR.fullmatch(colour):
+        raise ParameterError(f"the colour of {tag!r} must look like #1f5f8b, got {colour!r}.")
+    return colour
+
+
+def _region(true: str, found: str, colours: Mapping[str, str]) -> str:
+    right = true == found
+    words = "found" if right else "found instead"
+    mark = "✓" if right else "✗"
+    parts = [
+        ("true", true, escape(true)),
+        ("found" if right else "found miss", found, f"{mark} {escape(found)}"),
+    ]
+    drawn = ""
+    for look, tag, text in parts:
+        colour = _colour(tag, colours)
+        drawn += f'<span class="{look}" style="background:{colour};color:{ink_on(colour)}">{text}</span>'
+    label = f"{true}, {words}: {found}"
+    return f'<li title="{escape(label, quote=True)}">{drawn}</li>'
+
+
+def _swatch(tag: str, colours: Mapping[str, str]) -> str:
+    return f'<i style="background:{_colour(tag, colours)}" aria-hidden="true"></i>'
+
+
+def _ranked(tag: str, p: float, hit: bool) -> str:
+    mark = "✓ " if hit else "\u2002\u2009"
+    return (
+        f"<li{_class('hit' if hit else '')}><span>{mark}{escape(tag)}</span>"
+        f"{_bar(p)}<span>{p:.2f}</span></li>"
+    )
+
+
+def _prose(text: str) -> str:
+    """Return running text, with no line broken between a number and its per cent."""
+    return escape(text).replace(" %", "\u00a0%")
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}{_bar(value)}"
+
+
+def _bar(value: float) -> str:
+    width = 100 * min(max(value, 0.0), 1.0)
+    return f'<span class="bar" aria-hidden="true"><i style="width:{width:.1f}%"></i></span>'
+
+
+def _class(look: str) -> str:
+    return f' class="{escape(look.strip(), quote=True)}"' if look.strip() else ""

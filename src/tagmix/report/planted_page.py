@@ -1,0 +1,230 @@
+"""The page of the experiment with a planted truth; every number on it comes from the results."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tagmix.arrays import Floats
+from tagmix.bags import Bags
+from tagmix.evaluation.metrics import top_tags
+from tagmix.learners import EMM
+from tagmix.model.instance import Words
+from tagmix.report import figures, page
+from tagmix.report.planted import Results, lift, pictures_of, words_found
+from tagmix.report.style import ACCENT, INK, WARM
+
+COLUMNS = (
+    "",
+    "Tags of a picture: top-5 accuracy",
+    "Tag of a region, no caption",
+    "Tag of a region, caption given",
+)
+EDGES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+TAGS_SHOWN = 6
+
+
+def planted_page(results: Results, colours: Mapping[str, str], written_by: str) -> str:
+    """Return the whole page."""
+    parts = (
+        _head(results),
+        _pictures(results, colours),
+        _numbers(results),
+        page.columns(_recovery(results) + _bound(results), _words(results)),
+        page.columns(_probabilities(results), _sparsity(results)),
+        _small_print(results, written_by),
+    )
+    return page.document("tagmix: what the model finds", "\n".join(parts))
+
+
+def _head(r: Results) -> str:
+    s, size = r.scores, r.sizes
+    n_tags = len(r.margin.tag_names_)
+    story = (
+        f"{size.n_train} pictures of {size.n_regions} regions carry a few tags each, out of {n_tags}, and "
+        "nothing "
+        "says which tag belongs where. From these captions alone the model learns what each tag looks "
+        "like, and "
+        f"then names the tags of {size.n_test:,} pictures without a caption, and of every region in them."
+    )
+    tiles = (
+        (f"{s['margin'].top5:.2f}", f"top-5 accuracy for whole pictures; a perfect ranking gets "
+         f"{s['ceiling'].top5:.2f}, tag frequency alone {s['frequency'].top5:.2f}", ""),
+        (f"{100 * s['margin'].free:.0f} %", f"of the regions get the right tag out of {n_tags}, without any "
+         f"caption; chance is {100 * s['chance'].free:.1f} %", ""),
+        (f"{100 * s['control'].free:.0f} %", "of the regions when the training captions were shuffled: "
+         + r.verdict, "wrong"),
+    )  # fmt: skip
+    eyebrow = (
+        "tagmix demonstration · made-up pictures drawn from the model itself, so that the truth is known"
+    )
+    return page.header(eyebrow, "Tags for pictures, and for every region in them", story) + page.tiles(tiles)
+
+
+def _pictures(r: Results, colours: Mapping[str, str]) -> str:
+    shown = pictures_of(r.margin, r.world.test, r.sizes.n_pictures)
+    cards = "".join(page.picture_card(picture, colours) for picture in shown)
+    legend = (
+        f"The first {len(shown)} held-out pictures, not chosen. Each block is a region: above, the tag "
+        "that it was "
+        "drawn from; below, the tag that the model finds without a caption, ✗ and framed in red where it "
+        "is wrong. "
+        "The bars are the model's probability that the picture has the tag; ✓ marks tags of the true "
+        "caption."
+    )
+    return page.section("Held-out pictures", page.paragraph(legend, "legend"), cards)
+
+
+def _numbers(r: Results) -> str:
+    s = r.scores
+    rows = (
+        page.Row("EMM_d", "weights of tags learnt by margins", s["margin"], "strong"),
+        page.Row("EMM_m", "likelihood alone", s["likelihood"], "strong"),
+        page.Row("EMM_m, captions shuffled", "the control, which must fail", s["control"], "wrong"),
+        page.Row("Tag frequency alone", "always the most frequent tags", s["frequency"], "quiet"),
+        page.Row("Chance", "tags at random; of the caption, if given", s["chance"], "quiet"),
+        page.Row("Planted words known", "the same inference, told the truth", s["known"], "quiet"),
+        page.Row("Ceiling", "a perfect ranking of tags", (s["ceiling"].top5, None, None), "quiet"),
+    )
+    n = r.world.test.bags.n_regions
+    error = float(np.sqrt(s["margin"].free * (1 - s["margin"].free) / n))
+    note = (
+        "Top-5 accuracy is the F1 of the five best tags over all pictures; its ceiling is below 1 "
+        "because pictures "
+        f"have more or fewer than five tags. {len(r.world.test.bags):,} held-out pictures with {n:,} "
+        "regions; the "
+        f"standard error of the region columns is about {error:.3f} for EMM_d, more if the errors of one "
+        "picture "
+        "go together. These pictures are drawn from the model, where likelihood is already the right "
+        "thing to "
+        "maximise, so margins have little to add; what they do on real pictures this page cannot say."
+    )
+    return page.section("How good, beside what", page.table(COLUMNS, rows), page.paragraph(note, "note"))
+
+
+def _recovery(r: Results) -> str:
+    names = {
+        "known": "planted words known",
+        "learnt": "learnt from captions",
+        "shuffled": "captions shuffled",
+    }
+    looks = {"known": (INK, ":"), "learnt": (ACCENT, "-"), "shuffled": (WARM, "-")}
+    curves = [figures.Curve(names[key], r.curves[key], *looks[key]) for key in names]
+    drawn = figures.recovery_curve(r.sizes.overlaps, curves, r.scores["chance"].free)
+    caption = (
+        "How many regions get the right tag without a caption, as the words of the tags become alike: at "
+        "0 no two "
+        f"tags share a word, at 1 they share all. {r.sizes.n_runs} runs (dots) and their mean; the rest "
+        "of the page "
+        f"is at {r.sizes.overlap:g}."
+    )
+    return page.section("Until the words no longer tell", page.figure(drawn, caption))
+
+
+def _bound(r: Results) -> str:
+    histories = {"right captions": r.likelihood.bound_history_, "shuffled": r.control.bound_history_}
+    n_regions = r.world.train.bags.n_regions
+    fell = int(np.sum(np.diff(r.likelihood.bound_history_) < 0))
+    caption = (
+        f"The lower bound of the likelihood of EMM_m: it settles after {r.likelihood.n_iter_} iterations "
+        "and falls "
+        f"{fell} times on the way (it never may). Wrong captions explain the same pictures less well."
+    )
+    return page.section("Learning", page.figure(figures.bound_curve(histories, n_regions), caption))
+
+
+def _posterior(emm: EMM) -> Floats:
+    model = emm.params_.instances["words"]
+    assert isinstance(model, Words)
+    return model.mu
+
+
+def _words(r: Results) -> str:
+    n_tags, n_words = r.world.topics.shape
+    per_tag = n_words // n_tags
+    tags = np.linspace(0, n_tags - 1, min(TAGS_SHOWN, n_tags)).astype(int)
+    # The words that mark each tag shown, strongest first: planted blocks stand on the diagonal.
+    order = np.concatenate([top_tags(lift(r.world.topics)[[tag]], per_tag)[0] for tag in tags])
+    found, blind = _posterior(r.likelihood), _posterior(r.control)
+    every = {"planted": r.world.topics, "learnt from captions": found, "learnt from shuffled captions": blind}
+    maps = {name: lift(words)[np.ix_(tags, order)] for name, words in every.items()}
+    names = [r.margin.tag_names_[tag] for tag in tags]
+    caption = (
+        f"Of the {per_tag} words that mark a tag in truth, "
+        f"{100 * words_found(r.world.topics, found, per_tag):.0f} % "
+        f"are among the {per_tag} that mark it in the model, over all {n_tags} tags; with shuffled "
+        "captions "
+        f"{100 * words_found(r.world.topics, blind, per_tag):.0f} %, by chance "
+        f"{100 * per_tag / n_words:.1f} %. Tags "
+        "run from the most frequent to the rarest."
+    )
+    return page.section(
+        "The words of a tag, planted and found", page.figure(figures.word_maps(names, maps), caption)
+    )
+
+
+def _probabilities(r: Results) -> str:
+    bags = r.world.test.bags
+    truth = bags.captions.toarray().astype(np.float64)
+    models = {_folds(emm): emm for emm in (r.margin, r.defaults)}
+    bins = {
+        name: figures.reliability_bins(emm.predict_marginals(bags), truth, EDGES)
+        for name, emm in models.items()
+    }
+    gaps = [float(np.average(np.abs(b.said - b.right), weights=b.size)) for b in bins.values()]
+    many, default = _folds(r.margin), _folds(r.defaults)
+    caption = (
+        f"Probabilities of all {truth.size:,} picture–tag pairs against what was true, with 95 % intervals. "
+        f"On average they are {gaps[0]:.3f} apart when calibrated by {many}, and {gaps[-1]:.3f} by "
+        f"{default}, the default: the models of {default} see the fewest of the {r.sizes.n_train} pictures, "
+        f"and are least like the one that they calibrate. A picture has {truth.sum() / len(bags):.1f} tags in "
+        f"truth; the model {_shown(r.margin, bags, truth)} by {many}, {_shown(r.defaults, bags, truth)} by "
+        f"{default}."
+    )
+    drawn = page.figure(figures.reliability(bins), caption)
+    return page.section("Probabilities, and how many tags to show", drawn)
+
+
+def _folds(emm: EMM) -> str:
+    return f"{emm.calibration_folds} folds"
+
+
+def _shown(emm: EMM, bags: Bags, truth: Floats) -> str:
+    shown = emm.predict(bags)
+    hits = float((shown * truth).sum())
+    return (
+        f"shows {shown.sum() / len(bags):.1f} (precision {hits / max(shown.sum(), 1):.2f}, "
+        f"recall {hits / truth.sum():.2f})"
+    )
+
+
+def _sparsity(r: Results) -> str:
+    bags, emm = r.world.test.bags, r.likelihood
+    before = emm.inference
+    try:
+        scores = emm.set_params(inference="map").predict_proba(bags)
+        top5 = emm.score(bags)
+    finally:
+        emm.set_params(inference=before)
+    used = (scores > 0).sum(axis=1)
+    own = np.diff(bags.captions.indptr)
+    n_tags = scores.shape[1]
+    caption = (
+        f'With inference="map" a picture is explained by {used.mean():.1f} tags on average and the other '
+        f"{n_tags - used.mean():.1f} of {n_tags} are exactly zero. Top-5 accuracy {top5:.3f}, against "
+        f"{r.scores['likelihood'].top5:.3f} with the posterior."
+    )
+    drawn = figures.counts_chart("tags above zero", used, "tags in truth", own)
+    return page.section("Few tags, exact zeros", page.figure(drawn, caption))
+
+
+def _small_print(r: Results, written_by: str) -> str:
+    size, n_words = r.sizes, r.world.topics.shape[1]
+    facts = {
+        "Drawn": f"shares of tags from exponentials, a tag for each region, {size.words_per_region} "
+        "words of "
+        f"{n_words} from the tag; {100 * size.overlap:.0f} % of a tag's words come from what all tags share",
+        "Learnt from": f"{size.n_train} pictures; seed {size.seed}",
+        "Paper": "Yang, Bian, Zha: Hybrid Generative/Discriminative Learning for Automatic Image Annotation",
+        "Run": f"{written_by}, {r.seconds:.0f} s with compilation; make demo",
+    }
+    return f"<footer>{page.facts(facts)}</footer>"

@@ -1,0 +1,96 @@
+"""The palette and the style sheet: ink on paper, one cold accent, one warm for what is wrong."""
+
+INK = "#1f2933"
+MUTED = "#5d6874"  # 5.6 : 1 on paper: small print must still be read
+LINE = "#e2ded4"
+PAPER = "#fcfbf8"
+ACCENT = "#1f5f8b"
+QUIET = "#a9c4d6"
+WARM = "#b0421d"
+
+CSS = f"""
+:root {{ color-scheme: light; }}
+* {{ box-sizing: border-box; }}
+body {{ margin: 0; background: {PAPER}; color: {INK}; line-height: 1.55;
+  font: 1.0625rem/1.55 Charter, "Bitstream Charter", "Sitka Text", Cambria, "Liberation Serif", serif; }}
+main {{ max-width: 66rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }}
+h1 {{ font-size: clamp(1.7rem, 4.5vw, 2.5rem); line-height: 1.15; margin: 0 0 1rem; font-weight: 600;
+  letter-spacing: -.01em; max-width: 24em; text-wrap: balance; }}
+h2 {{ font-size: 1.35rem; margin: 3.25rem 0 .4rem; font-weight: 600; line-height: 1.25; }}
+p {{ max-width: 44rem; margin: .4rem 0 1rem; }}
+.lead {{ font-size: 1.17rem; }}
+.eyebrow, .note, figcaption, table, .tiles, .card, .legend, dl {{
+  font-family: system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; }}
+.eyebrow {{ color: {MUTED}; font-size: .85rem; margin: 0 0 .6rem; letter-spacing: .02em; }}
+.note, figcaption {{ color: {MUTED}; font-size: .88rem; line-height: 1.45; }}
+.note {{ max-width: 46rem; }}
+.tiles {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: 1rem;
+  margin: 1.75rem 0 0; }}
+.tile {{ border-top: 3px solid {ACCENT}; padding: .6rem 0 0; }}
+.tile.wrong {{ border-color: {WARM}; }}
+.tile b {{ display: block; font-size: 2rem; line-height: 1.1; font-weight: 600;
+  font-variant-numeric: tabular-nums; }}
+.tile span {{ display: block; font-size: .9rem; color: {MUTED}; margin-top: .3rem; line-height: 1.4; }}
+.pair {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr));
+  gap: 1rem 3rem; align-items: start; }}
+.pair h2 {{ margin-top: 2.75rem; }}
+.pair section + section h2 {{ margin-top: 2rem; }}
+figure {{ margin: .75rem 0; }}
+figure svg {{ width: 100%; height: auto; max-width: 36rem; display: block;
+  font-family: system-ui, "Liberation Sans", sans-serif; }}
+figcaption {{ margin-top: .5rem; max-width: 36rem; }}
+.scroll {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; width: 100%; font-size: .94rem; margin: 1rem 0;
+  font-variant-numeric: tabular-nums; }}
+th {{ text-align: left; font-weight: 500; padding: .5rem .9rem .5rem 0; vertical-align: bottom; }}
+thead th {{ font-size: .82rem; color: {MUTED}; line-height: 1.3; border-bottom: 1px solid {INK}; }}
+tbody th small {{ display: block; color: {MUTED}; font-weight: 400; font-size: .8rem; line-height: 1.3; }}
+tbody tr {{ border-bottom: 1px solid {LINE}; }}
+td {{ padding: .5rem .9rem .5rem 0; width: 19%; vertical-align: middle; }}
+.strong th {{ font-weight: 700; }}
+.wrong th {{ color: {WARM}; }}
+.bar {{ display: block; height: 5px; background: {LINE}; border-radius: 3px; margin-top: .25rem; }}
+.bar i {{ display: block; height: 100%; border-radius: 3px; background: {ACCENT}; }}
+.quiet .bar i {{ background: #9aa5ae; }}
+.wrong .bar i {{ background: {WARM}; }}
+.card {{ border-top: 1px solid {LINE}; padding: 1.1rem 0 1.2rem; font-size: .9rem; }}
+.card h3 {{ margin: 0 0 .6rem; font-size: .9rem; font-weight: 600; }}
+.card h3 span {{ color: {MUTED}; font-weight: 400; }}
+.regions {{ display: grid; grid-template-columns: repeat(8, 1fr); gap: 3px; list-style: none; padding: 0;
+  margin: 0 0 .9rem; }}
+.regions li {{ min-width: 0; border-radius: 4px; overflow: hidden; }}
+.regions span {{ display: block; padding: .15rem .4rem; overflow: hidden; text-overflow: ellipsis;
+  white-space: nowrap; }}
+.regions .true {{ height: 3.6rem; padding-top: .3rem; font-weight: 600; }}
+.regions .found {{ font-size: .84rem; border-top: 2px solid {PAPER}; }}
+.regions .miss {{ outline: 3px solid {WARM}; outline-offset: -3px; font-weight: 700; padding-left: .5rem; }}
+.tags {{ display: grid; grid-template-columns: minmax(12rem, 1fr) 2fr; gap: .5rem 2.5rem; }}
+.tags p {{ margin: 0; line-height: 1.5; }}
+.chip {{ white-space: nowrap; margin-right: .7rem; display: inline-block; }}
+.chip i {{ display: inline-block; width: .7em; height: .7em; border-radius: 2px; margin-right: .3em;
+  box-shadow: inset 0 0 0 1px #0002; }}
+.rank {{ list-style: none; margin: 0; padding: 0; columns: 2; column-gap: 2.5rem; }}
+.rank li {{ display: grid; grid-template-columns: 6.2rem 1fr 2.2rem; gap: .6rem; align-items: center;
+  break-inside: avoid; line-height: 1.7; color: {MUTED}; font-variant-numeric: tabular-nums; }}
+.rank .hit {{ color: {INK}; font-weight: 600; }}
+.rank .bar {{ margin: 0; height: 7px; }}
+.rank li:not(.hit) .bar i {{ background: #9aa5ae; }}
+.rank li > span:first-child {{ overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
+.legend {{ font-size: .88rem; color: {MUTED}; }}
+.legend b {{ color: {WARM}; }}
+dl {{ display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.5rem; margin: 1rem 0;
+  font-size: .88rem; }}
+dt {{ color: {MUTED}; }} dd {{ margin: 0; }}
+footer {{ margin-top: 3rem; border-top: 1px solid {LINE}; }}
+@media (max-width: 44rem) {{
+  main {{ padding: 1.5rem 1rem 3rem; }}
+  .regions {{ grid-template-columns: repeat(4, 1fr); gap: 6px 3px; }}
+  .regions .true, .regions .found {{ font-size: .8rem; padding-left: .3rem; padding-right: .2rem; }}
+  .tags {{ grid-template-columns: 1fr; }}
+  .rank {{ columns: 1; }}
+  table {{ font-size: .88rem; }}
+  th, td {{ padding-right: .6rem; }}
+  dl {{ grid-template-columns: 1fr; }} dd {{ margin-bottom: .4rem; }}
+}}
+@media print {{ h2 {{ break-after: avoid; }} figure, .card {{ break-inside: avoid; }} }}
+""".strip()

@@ -1,0 +1,59 @@
+"""Every learner passes scikit-learn's own checks, but for those listed here and in the guide."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+
+from tagmix.learners import LEARNERS
+
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "scikit-learn.md"
+
+SHAPE = (
+    "the check wants one label an image from `predict`; tagmix gives images × tags of 0 and 1, whatever form "
+    "`y` had, because a picture has several tags"
+)
+NOT_APPLICABLE = {
+    "check_estimator_sparse_array": SHAPE,
+    "check_estimator_sparse_matrix": SHAPE,
+}
+
+
+# Strict: a listed check that starts to pass fails here, so that the list stays honest.
+@parametrize_with_checks(
+    [learner() for learner in LEARNERS.values()],
+    expected_failed_checks=lambda estimator: NOT_APPLICABLE,
+    xfail_strict=True,
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")  # the checks' data: random counts, tags on every image
+def test_learners_are_scikit_learn_estimators(estimator, check):
+    check(estimator)
+
+
+def test_every_listed_check_exists():
+    names = set()
+    for learner in LEARNERS.values():
+        for _, check in estimator_checks_generator(learner(), legacy=True):
+            names.add(check.func.__name__)
+    assert set(NOT_APPLICABLE) <= names
+
+
+def test_the_guide_lists_the_same_checks_with_the_same_reasons():
+    listed = dict(
+        re.findall(r"^- `(check_\w+)`: (.*)\.$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    )
+    assert listed == NOT_APPLICABLE
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
+def test_every_sparse_format_gives_what_the_dense_matrix_gives(name, form):
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(1.0, (24, 6))
+    labels = np.repeat(["cow", "sea", "sky"], 8)
+    learner = LEARNERS[name]().fit(counts, labels)
+    sparse = LEARNERS[name]().fit(csr_array(counts).asformat(form), labels)
+    np.testing.assert_array_equal(learner.predict_proba(counts), sparse.predict_proba(csr_array(counts)))

@@ -1,0 +1,150 @@
+"""A probability of .8 is right 8 times in 10, and thresholds show few, right tags."""
+
+import numpy as np
+import pytest
+
+from tagmix import EMM
+from tagmix.learners.calibration import fit_calibration, probabilities
+
+LIMIT = 0.03
+
+
+def calibration_error(p, truth, above=0.0):
+    """Return the mean distance of claimed and true share over ten bins, weighted by their counts."""
+    p, truth = p[p > above], truth[p > above]
+    bins = np.minimum((10 * p).astype(int), 9)
+    return sum(abs((p - truth)[bins == b].sum()) for b in range(10)) / len(p)
+
+
+def micro_f1(shown, truth):
+    return 2 * (shown & truth).sum() / (shown.sum() + truth.sum())
+
+
+@pytest.fixture(scope="module")
+def uncertain(sampled):
+    """Topics that share nine words in ten and regions of few words: nobody can be sure."""
+    rates = np.linspace(0.5, 3.0, 16)
+    return sampled(3000, n_tags=16, overlap=0.9, n_words=80, words_per_region=14, rates=rates, seed=4).bags
+
+
+@pytest.fixture(scope="module")
+def model(uncertain):
+    return EMM().fit(uncertain[:1000])
+
+
+@pytest.fixture(scope="module")
+def fresh(uncertain, model):
+    """Of images that no training has seen: calibrated p, raw score, truth."""
+    held_out = uncertain[1000:]
+    truth = held_out.captions.toarray().astype(bool)
+    return model.predict_marginals(held_out), model.predict_proba(held_out), truth
+
+
+def test_the_sample_is_uncertain_and_the_probabilities_spread(fresh):
+    p, _, truth = fresh
+    between = (p > 0.1) & (p < 0.9)
+    assert between.mean() > 0.4
+    assert np.ptp(np.quantile(p, [0.05, 0.95])) > 0.3
+    assert 0.1 < truth[between].mean() < 0.9
+
+
+def test_calibrated_probabilities_are_right_as_often_as_they_say(fresh):
+    p, _, truth = fresh
+    assert calibration_error(p, truth) <= LIMIT
+    assert calibration_error(p, truth, above=0.05) <= LIMIT
+
+
+def test_raw_scores_are_not(fresh):
+    _, raw, truth = fresh
+    assert calibration_error(raw, truth) > 3 * LIMIT
+    assert calibration_error(raw, truth, above=0.05) > 3 * LIMIT
+
+
+def test_calibration_says_more_than_how_frequent_each_tag_is(fresh):
+    p, _, truth = fresh
+    frequency = np.broadcast_to(truth.mean(axis=0), p.shape)
+    assert ((p - truth) ** 2).mean() < 0.9 * ((frequency - truth) ** 2).mean()
+
+
+def test_a_better_score_never_makes_a_tag_less_probable(fresh):
+    p, raw, _ = fresh
+    for tag in range(p.shape[1]):
+        order = np.argsort(raw[:, tag], kind="stable")
+        assert np.all(np.diff(p[order, tag]) >= 0)
+        assert p[order[-1], tag] > p[order[0], tag]
+
+
+def test_thresholds_show_better_tags_than_five_for_everyone(uncertain, model, fresh):
+    _, raw, truth = fresh
+    shown = model.predict(uncertain[1000:]).astype(bool)
+    five = np.zeros_like(truth)
+    np.put_along_axis(five, np.argsort(-raw, axis=1)[:, :5], True, axis=1)
+    assert micro_f1(shown, truth) > micro_f1(five, truth) + 0.02
+
+
+def test_each_threshold_is_where_a_tag_starts_to_be_shown(uncertain, model, fresh):
+    p = fresh[0]
+    np.testing.assert_array_equal(model.predict(uncertain[1000:]), p >= model.calibration_.thresholds)
+
+
+def test_every_fold_is_scored_by_a_model_that_never_saw_it(train, monkeypatch):
+    seen, scored = [], []
+    fit, predict_proba = EMM.fit, EMM.predict_proba
+
+    def spy_fit(self, X, y=None, **how):
+        seen.append(set(X.ids))
+        return fit(self, X, y, **how)
+
+    def spy_scores(self, X, **how):
+        scored.append(set(X.ids))
+        return predict_proba(self, X, **how)
+
+    monkeypatch.setattr(EMM, "fit", spy_fit)
+    monkeypatch.setattr(EMM, "predict_proba", spy_scores)
+    EMM(learning="likelihood", calibration_folds=3).fit(train)
+    whole, *folds = seen
+    assert len(folds) == len(scored) == 3
+    assert all(not trained & tested for trained, tested in zip(folds, scored, strict=True))
+    assert set.union(*scored) == whole == set(train.ids)
+
+
+def test_captions_of_held_out_images_change_neither_scores_nor_thresholds(train, test, fitted):
+    thresholds = fitted.calibration_.thresholds.copy()
+    shuffled = test.with_tags(test.captions.toarray()[::-1])
+    for other in (shuffled, test.with_tags(None)):
+        np.testing.assert_array_equal(fitted.predict_proba(test), fitted.predict_proba(other))
+        np.testing.assert_array_equal(fitted.predict(test), fitted.predict(other))
+    np.testing.assert_array_equal(fitted.calibration_.thresholds, thresholds)
+
+
+def test_scores_that_speak_against_the_truth_still_give_monotone_probabilities():
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(0.01, 1.0, (400, 3))
+    tags = (rng.uniform(size=scores.shape) > scores).astype(float)
+    p = probabilities(scores, fit_calibration(scores, tags))
+    for tag in range(3):
+        assert np.all(np.diff(p[np.argsort(scores[:, tag]), tag]) >= 0)
+
+
+def test_a_frequent_tag_is_more_probable_than_a_rare_one_at_the_same_score():
+    rng = np.random.default_rng(1)
+    scores = rng.uniform(0.01, 1.0, (2000, 2))
+    tags = (rng.uniform(size=scores.shape) < [0.6, 0.1] * scores).astype(float)
+    p = probabilities(np.full((1, 2), 0.5), fit_calibration(scores, tags))
+    np.testing.assert_allclose(p, [[0.3, 0.05]], rtol=0, atol=0.06)
+
+
+@pytest.mark.parametrize("tags", [0.0, 1.0])
+def test_tags_that_nobody_or_everybody_has_give_finite_probabilities(tags):
+    scores = np.random.default_rng(2).dirichlet(np.ones(3), 50)
+    calibration = fit_calibration(scores, np.full((50, 3), tags))
+    p = probabilities(scores, calibration)
+    assert np.all(np.isfinite(p))
+    assert np.all(np.abs(p - tags) < 0.05)
+
+
+def test_scores_of_exact_zero_are_legal():
+    scores = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]] * 20)
+    calibration = fit_calibration(scores, scores)
+    p = probabilities(scores, calibration)
+    assert np.all(p[scores == 1] > p[scores == 0].max())

@@ -1,0 +1,254 @@
+"""Learning climbs, stops, repeats itself bit for bit, and does not depend on how the work is cut."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from tagmix import EMM, Bags, ParameterError
+
+LIKELIHOOD = {"learning": "likelihood", "calibration_folds": 0}
+# Few iterations, settled E-steps: what is left between two ways of computing is rounding.
+STEADY = {**LIKELIHOOD, "max_iter": 6, "tol": 0.0, "estep_tol": 1e-10, "estep_max_iter": 2000}
+
+
+def arrays_of(emm):
+    yield from (emm.params_.rates, emm.params_.weights)
+    for model in emm.params_.instances.values():
+        yield from (model.mu, np.array(model.eta))
+    if emm.calibration_ is not None:
+        yield from (np.asarray(part) for part in emm.calibration_)
+
+
+def assert_same_bits(a, b, bags):
+    for one, other in zip(arrays_of(a), arrays_of(b), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert a.bound_history_ == b.bound_history_
+    np.testing.assert_array_equal(a.predict_proba(bags), b.predict_proba(bags))
+
+
+def assert_close(a, b, bags, rtol):
+    for one, other in zip(arrays_of(a), arrays_of(b), strict=True):
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=1e-12)
+    np.testing.assert_allclose(a.bound_history_, b.bound_history_, rtol=rtol)
+    np.testing.assert_allclose(a.predict_proba(bags), b.predict_proba(bags), rtol=rtol, atol=1e-12)
+
+
+@pytest.fixture
+def steady():
+    def fit(bags, **how):
+        with pytest.warns(ConvergenceWarning, match="stopped after"):  # tol is 0 on purpose
+            return EMM(**{**STEADY, **how}).fit(bags)
+
+    return fit
+
+
+def assert_rises(history):
+    values = np.array(history)
+    assert np.all(np.diff(values) >= -1e-9 * np.abs(values[:-1]))
+    assert values[-1] > values[0]
+
+
+@pytest.mark.parametrize("supervision", ["hard", 1.0])
+def test_the_bound_rises_until_it_settles(train, supervision):
+    emm = EMM(**LIKELIHOOD, supervision=supervision).fit(train)
+    assert_rises(emm.bound_history_)
+    assert emm.converged_
+    assert emm.n_iter_ == len(emm.bound_history_) > 2
+
+
+@pytest.mark.parametrize("supervision", ["hard", 1.0])
+def test_the_printed_bound_rises_but_does_not_settle(train, supervision):
+    with pytest.warns(ConvergenceWarning, match="stopped after 30 iterations"):
+        emm = EMM(**LIKELIHOOD, supervision=supervision, normaliser="dropped", max_iter=30).fit(train)
+    assert_rises(emm.bound_history_)
+    assert not emm.converged_
+
+
+def test_learning_finds_the_planted_tags(train, test, plain):
+    assert plain.score(test) > 0.6
+    assert plain.score(test) > EMM(**LIKELIHOOD).fit(train.with_tags(train.captions[::-1])).score(test) + 0.1
+
+
+def test_margins_leave_the_convergence_of_the_likelihood_as_it_was(train, fitted, plain):
+    assert fitted.converged_
+    assert fitted.bound_history_[: plain.n_iter_] == plain.bound_history_
+    assert fitted.n_iter_ > plain.n_iter_
+    assert fitted.margin_.gap <= fitted.margin_tol
+    assert plain.margin_ is None
+
+
+def test_too_few_iterations_warn_and_say_what_to_raise(train):
+    with pytest.warns(ConvergenceWarning, match=r"stopped after 2 iterations.*raise max_iter, or tol"):
+        emm = EMM(**LIKELIHOOD, max_iter=2).fit(train)
+    assert not emm.converged_
+    assert emm.n_iter_ == 2
+
+
+def test_the_callback_is_told_every_iteration_and_its_bound(train):
+    told = []
+    emm = EMM(**LIKELIHOOD, callback=lambda *what: told.append(what)).fit(train)
+    assert told == list(enumerate(emm.bound_history_, start=1))
+
+
+def test_folds_do_not_call_the_callback_nor_copy_it(train):
+    class Recorder:
+        told: list[int] = []  # noqa: RUF012
+
+        def __deepcopy__(self, memo):
+            raise TypeError("holds a window, cannot be copied")
+
+        def __call__(self, iteration, bound):
+            self.told.append(iteration)
+
+    emm = EMM(learning="likelihood", callback=Recorder()).fit(train)
+    assert Recorder.told == list(range(1, emm.n_iter_ + 1))
+
+
+def test_verbose_2_prints_a_line_an_iteration_to_stderr_and_1_is_quiet_in_a_pipe(train, capsys):
+    emm = EMM(**LIKELIHOOD, verbose=2).fit(train)
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert len(lines) == emm.n_iter_
+    assert all(re.fullmatch(r"iteration +\d+  bound -?[\d,]+\.\d{3}", line) for line in lines)
+    EMM(**LIKELIHOOD, verbose=1).fit(train)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_warm_start_continues_where_it_was(train):
+    emm = EMM(**LIKELIHOOD, warm_start=True, max_iter=3)
+    with pytest.warns(ConvergenceWarning):
+        emm.fit(train)
+    end = emm.bound_history_[-1]
+    emm.set_params(max_iter=100).fit(train)
+    assert emm.bound_history_[0] >= end
+    cold = EMM(**LIKELIHOOD).fit(train)
+    assert emm.n_iter_ < cold.n_iter_
+    assert cold.bound_history_[0] < end
+
+
+def test_a_warm_start_takes_the_kernels_that_are_asked_for_now(train):
+    emm = EMM(**LIKELIHOOD, warm_start=True).fit(train)
+    emm.set_params(kernels="reference", n_jobs=2).fit(train)
+    model = emm.params_.instances["words"]
+    assert model.kernels is emm.settings_.kernels
+    assert model.kernels.__name__.endswith("reference")
+    assert model.n_threads == 2
+
+
+def test_a_warm_start_refuses_other_tags_and_other_words(train):
+    emm = EMM(**LIKELIHOOD, warm_start=True).fit(train)
+    renamed = train.with_tags(train.captions, [f"other{i}" for i in range(train.n_tags)])
+    narrower = Bags(train.views["words"][:, :-1], train.offsets, train.captions)
+    for other in (renamed, narrower):
+        with pytest.raises(
+            ParameterError, match=r"warm_start needs the same tags and words.*set it to False"
+        ):
+            emm.fit(other)
+
+
+def test_two_runs_agree_bit_for_bit(train, test, fitted):
+    assert_same_bits(fitted, EMM().fit(train), test)
+
+
+def test_a_random_state_decides_only_how_folds_are_drawn(train, fitted):
+    other = EMM(random_state=1).fit(train)
+    np.testing.assert_array_equal(fitted.params_.weights, other.params_.weights)
+    assert fitted.calibration_.bias != other.calibration_.bias
+
+
+@pytest.mark.parametrize("how", [{}, {"supervision": 1.0}, {"inference": "map"}])
+def test_the_number_of_threads_changes_no_bit(train, test, how):
+    assert_same_bits(EMM(**how, n_jobs=1).fit(train), EMM(**how, n_jobs=2).fit(train), test)
+
+
+@pytest.mark.parametrize("supervision", ["hard", 1.0])
+def test_reference_and_compiled_kernels_agree(steady, train, test, supervision):
+    compiled, reference = (
+        steady(train, supervision=supervision, kernels=kernels) for kernels in ("compiled", "reference")
+    )
+    assert_close(compiled, reference, test, rtol=1e-9)
+
+
+@pytest.mark.parametrize("supervision", ["hard", 1.0])
+def test_many_shards_learn_what_one_does(steady, train, test, supervision):
+    whole = steady(train, supervision=supervision)
+    cut = steady(train, supervision=supervision, memory_mb=1e-3)
+    assert len(list(cut._shards(test))) > 4
+    assert_close(whole, cut, test, rtol=1e-12)
+
+
+def test_the_order_of_images_does_not_matter(steady, train, test):
+    order = np.random.default_rng(0).permutation(len(train))
+    assert_close(steady(train), steady(train[order]), test, rtol=1e-10)
+
+
+def test_permuted_tags_give_permuted_scores(steady, train, test):
+    order = np.random.default_rng(1).permutation(train.n_tags)
+    a, b = steady(train), steady(train.select_tags(order))
+    assert b.tag_names_ == tuple(f"tag{i}" for i in order)
+    np.testing.assert_allclose(b.predict_proba(test), a.predict_proba(test)[:, order], rtol=1e-9, atol=1e-12)
+
+
+def test_names_change_nothing_but_the_names(train, test, plain):
+    names = list("qrstuvwxyz")
+    named = EMM(**LIKELIHOOD).fit(train.with_tags(train.captions, names))
+    assert named.tag_names_ == tuple(names)
+    assert_same_bits(plain, named, test)
+
+
+def test_images_without_tags_or_regions_teach_nothing(train, test, plain):
+    untagged = train[:5].with_tags(np.zeros((5, train.n_tags)), train.tag_names)
+    nothing = Bags(train.views["words"][:0], [0, 0, 0], train.captions[:2], train.tag_names)
+    more = Bags.concat([untagged, train, nothing])
+    assert_same_bits(plain, EMM(**LIKELIHOOD).fit(more), test)
+
+
+def test_a_tag_that_no_image_has_is_legal_and_ranks_last(train, test):
+    unseen = np.hstack([train.captions.toarray(), np.zeros((len(train), 1), dtype=int)])
+    scores = EMM(**LIKELIHOOD).fit(train.with_tags(unseen)).predict_proba(test)
+    assert np.all(np.isfinite(scores))
+    assert scores[:, -1].mean() < scores[:, :-1].mean(axis=0).min()
+
+
+def test_every_image_twice_ranks_tags_as_once(train, test, plain):
+    twice = EMM(**LIKELIHOOD).fit(Bags.concat([train, train]))
+    a, b = plain.predict_proba(test), twice.predict_proba(test)
+    assert np.mean(a.argmax(axis=1) == b.argmax(axis=1)) > 0.9
+    np.testing.assert_allclose(a, b, rtol=0, atol=0.1)
+
+
+def two_views(bags, seed=0):
+    noise = np.random.default_rng(seed).poisson(2.0, (bags.n_regions, 20))
+    return Bags({"words": bags.views["words"], "colour": noise}, bags.offsets, bags.captions)
+
+
+def test_two_views_are_learnt_together(train, test):
+    emm = EMM(**LIKELIHOOD).fit(two_views(train))
+    assert emm.widths_ == {"words": 60, "colour": 20}
+    assert emm.score(two_views(test)) > 0.6
+
+
+def test_evidence_names_the_views_to_read(train, test, plain):
+    emm = EMM(**LIKELIHOOD, evidence={"words": 1.0}).fit(two_views(train))
+    np.testing.assert_array_equal(emm.predict_proba(test), plain.predict_proba(test))
+
+
+def test_evidence_weighs_views_one_by_one(train, test):
+    weak = EMM(**LIKELIHOOD, evidence={"words": 1e-6, "colour": 1.0}).fit(two_views(train))
+    strong = EMM(**LIKELIHOOD, evidence={"words": 1.0, "colour": 1e-6}).fit(two_views(train))
+    assert strong.score(two_views(test)) > weak.score(two_views(test)) + 0.1
+
+
+def test_rates_of_the_images_take_the_place_of_lambda_in_learning(sampled):
+    doubtful = sampled(120, overlap=0.9, words_per_region=3).bags
+    rates = np.ones((len(doubtful), doubtful.n_tags))
+    emm = EMM(**LIKELIHOOD).fit(doubtful, rates=rates)
+    np.testing.assert_array_equal(emm.params_.rates, np.ones(doubtful.n_tags))
+    rates[:, 0] = 50.0  # hardly any tag 0, whatever the captions say
+    other = EMM(**LIKELIHOOD).fit(doubtful, rates=rates)
+    mass, less = (model.params_.instances["words"].mu.sum(axis=1) for model in (emm, other))
+    assert less[0] < 0.5 * mass[0]
+    assert np.all(less[1:] > mass[1:])

@@ -1,0 +1,156 @@
+"""Whatever is wrong with the parts of Bags is said in one line: expected, came, way out."""
+
+import numpy as np
+import pytest
+from scipy.sparse import coo_array, csr_array
+
+from tagmix import Bags, BagsError
+
+ONE = np.ones((3, 2), dtype=int)  # three regions of two words
+OFFSETS = [0, 2, 3]  # in two images
+
+
+def refused(message, *args, error=BagsError, **kwargs):
+    with pytest.raises(error, match=message) as caught:
+        Bags(*args, **kwargs)
+    assert "\n" not in str(caught.value)
+
+
+def unsound_csr():
+    counts = csr_array(np.array([[1, 2], [3, 0], [0, 1]]))
+    counts.indices[-1] = 99  # SciPy does not look again
+    return counts
+
+
+def with_value(value, dtype=np.float64):
+    counts = ONE.astype(dtype)
+    counts[1, 1] = value
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("instances", "message"),
+    [
+        (with_value(-1, int), r"'words' must not be negative, got -1 in region 1: .*embeddings"),
+        (csr_array(with_value(-0.5)), r"must not be negative, got -0.5 in region 1"),
+        (csr_array(with_value(np.nan)), r"must hold finite numbers, got nan \(1 such\): remove or repair"),
+        (csr_array(with_value(np.inf)), r"must hold finite numbers, got inf"),
+        (with_value(np.nan), r"must hold finite numbers, got nan"),
+        (ONE.astype(object), r"matrix of numbers, got 2 dimension\(s\) of object: pass regions × words"),
+        ([["a", "b"]] * 3, r"matrix of numbers, got 2 dimension\(s\) of <U1"),
+        (ONE.astype(complex), r"matrix of numbers, got 2 dimension\(s\) of complex128"),
+        (csr_array(ONE.astype(complex)), r"matrix of numbers, got 2 dimension\(s\) of complex128"),
+        (ONE.ravel(), r"two-dimensional matrix of numbers, got 1 dimension\(s\) of int64"),
+        (coo_array(ONE.ravel()), r"two-dimensional matrix of numbers, got 1 dimension\(s\) of int64"),
+        ([[1, 2], [3], [4]], r"'words' must be an array, got rows of unequal length: pass regions × words"),
+        (unsound_csr(), r"must be a sound CSR matrix, got: .*; build it again"),
+        ({}, r"at least one view, got an empty mapping: pass a counts matrix"),
+        ({"a": ONE, "b": ONE[:2]}, r"one row a region, got {'a': 3, 'b': 2} rows: describe the same regions"),
+    ],
+)
+def test_instances_that_are_no_matrix_of_counts_are_refused(instances, message):
+    refused(message, instances, OFFSETS)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "message"),
+    [
+        ([1, 2, 3], r"start at 0 and end at the number of regions 3, got 1 … 3: was the first"),
+        ([0, 2], r"start at 0 and end at the number of regions 3, got 0 … 2"),
+        ([0, 2, 4], r"start at 0 and end at the number of regions 3, got 0 … 4"),
+        ([0, 2, 1, 3], r"must not fall, got 2 then 1 at image 1: pass running totals"),
+        (np.array([0, 2, 1, 3], dtype=np.uint64), r"must not fall, got 2 then 1 at image 1"),
+        ([0.0, 2.0, 3.0], r"list of whole numbers, got shape \(3,\) of float64: pass \[0, regions"),
+        ([[0, 2, 3]], r"one-dimensional list of whole numbers, got shape \(1, 3\)"),
+        ([], r"one-dimensional list of whole numbers, got shape \(0,\)"),
+        (["0", "3"], r"list of whole numbers, got shape \(2,\) of <U1"),
+        ([[0], [1, 2]], r"offsets must be an array, got rows of unequal length: pass \[0,"),
+    ],
+)
+def test_offsets_that_do_not_cut_the_regions_are_refused(offsets, message):
+    refused(message, ONE, offsets)
+
+
+@pytest.mark.parametrize(
+    ("tags", "message"),
+    [
+        ([[1, 0]], r"one row an image \(2\), got shape \(1, 2\): pass images × tags; offsets has one entry"),
+        ([1, 0], r"tags must be a two-dimensional matrix of numbers, got 1 dimension\(s\)"),
+        ([[1, 2], [0, 1]], r"tags must be 0 or 1, got other values: pass True"),
+        ([[1, -1], [0, 1]], r"tags must be 0 or 1"),
+        ([[1, np.nan], [0, 1]], r"tags must be 0 or 1"),
+        (
+            [["sky"], ["sea"]],
+            r"tags must be a two-dimensional matrix of numbers, got 2 dimension\(s\) of <U3",
+        ),
+        ([["sky", "sea"], ["sky"]], r"tags must be an array, got rows of unequal length: pass images × tags"),
+        (
+            csr_array((np.ones(2, int), [0, 0], [0, 2, 2]), shape=(2, 2)),
+            r"each tag once an image, got one twice",
+        ),
+        (csr_array((np.ones(1, int), [0], [0, 1, 1]), shape=(2, 2)), None),
+    ],
+)
+def test_tags_that_are_no_indicator_are_refused(tags, message):
+    if message is None:  # the same matrix without the repetition is legal
+        assert Bags(ONE, OFFSETS, tags).captions.nnz == 1
+    else:
+        refused(message, ONE, OFFSETS, tags)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"tag_names": ["sky", "sky"]}, r"tag_names must differ from each other, got 'sky' twice: merge"),
+        ({"tag_names": ["sky"]}, r"tag_names must be 2 names, got 1: pass one name each"),
+        ({"tags": None, "tag_names": ["sky"]}, r"tag_names must be 0 names, got 1"),
+        ({"ids": ["a"]}, r"ids must be 2 names, got 1: pass one name each"),
+        ({"ids": ["a", "a"]}, r"ids must differ from each other, got 'a' twice"),
+        (
+            {"pictures": {"net": np.ones((3, 2))}},
+            r"'net' must have one row an image \(2\), got shape \(3, 2\)",
+        ),
+        ({"pictures": {"net": np.ones(2)}}, r"picture view 'net' must be a two-dimensional matrix"),
+        ({"pictures": {"net": np.full((2, 1), np.inf)}}, r"'net' must hold finite numbers, got inf"),
+        ({"pictures": {"net": [["a"], ["b"]]}}, r"picture view 'net' must be a .*matrix of numbers"),
+        ({"pictures": {"net": [[1], [2, 3]]}}, r"picture view 'net' must be an array, got rows of"),
+    ],
+)
+def test_names_and_pictures_that_do_not_fit_are_refused(parts, message):
+    refused(message, ONE, OFFSETS, **{"tags": [[1, 0], [0, 1]], **parts})
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "message"),
+    [
+        (2, IndexError, r"there are 2 images, got 2: count from 0"),
+        (-3, IndexError, r"there are 2 images, got -3"),
+        ([0, 5], IndexError, r"there are 2 images, got \[0, 5\]"),
+        ([True], BagsError, r"a mask of images must have 2 entries, got shape \(1,\)"),
+        (np.ones((2, 2), dtype=bool), BagsError, r"a mask of images must have 2 entries"),
+        (True, BagsError, r"a mask of images must have 2 entries, got shape \(\)"),
+        (1.0, BagsError, r"a whole number, a slice, a mask or a list of whole numbers, got 1.0"),
+        ("a", BagsError, r"a list of whole numbers, got 'a'"),
+        (None, BagsError, r"a list of whole numbers, got None"),
+        ([[0, 1]], BagsError, r"a list of whole numbers, got \[\[0, 1\]\]"),
+        ((0, 1), BagsError, r"one axis, their images, got \(0, 1\): use bags\[\[…\]\]"),
+        ((np.array([0, 1]), np.array([0, 1])), BagsError, r"one axis, their images"),
+    ],
+)
+def test_what_is_no_choice_of_images_is_refused(index, error, message):
+    with pytest.raises(error, match=message):
+        Bags(ONE, OFFSETS)[index]
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "message"),
+    [
+        ([2], IndexError, r"there are 2 tags, got \[2\]"),
+        ([0, 0], BagsError, r"selected tags must differ from each other, got 'tag0' twice"),
+        ([True], BagsError, r"a mask of tags must have 2 entries"),
+        (["sky"], BagsError, r"tags are chosen by a whole number"),
+    ],
+)
+def test_what_is_no_choice_of_tags_is_refused(columns, error, message):
+    with pytest.raises(error, match=message):
+        Bags(ONE, OFFSETS, [[1, 0], [0, 1]]).select_tags(columns)

@@ -1,0 +1,241 @@
+"""Bags are what Python lists of regions would be: however they are cut, joined or captioned."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import coo_array, csr_array
+
+from tagmix import Bags, BagsError
+
+N_WORDS, N_TAGS = 4, 3
+
+region = st.lists(st.integers(0, 3), min_size=N_WORDS, max_size=N_WORDS)
+caption = st.lists(st.booleans(), min_size=N_TAGS, max_size=N_TAGS)
+image = st.tuples(st.lists(region, max_size=3), caption)  # empty regions, no region, no tag: all legal
+album = st.lists(image, max_size=6)
+
+
+def bags_of(images):
+    rows = [row for regions, _ in images for row in regions]
+    counts = csr_array(np.array(rows, dtype=np.int64).reshape(-1, N_WORDS))
+    offsets = np.cumsum([0, *(len(regions) for regions, _ in images)])
+    tags = np.array([caption for _, caption in images], dtype=bool).reshape(-1, N_TAGS)
+    return Bags(counts, offsets, tags, ids=[f"img{i}" for i in range(len(images))])
+
+
+def images_in(bags):
+    rows, tags = bags.views["words"].toarray().tolist(), bags.captions.toarray().astype(bool).tolist()
+    cuts = bags.offsets.tolist()
+    return [(rows[a:b], tags[n]) for n, (a, b) in enumerate(zip(cuts, cuts[1:], strict=False))]
+
+
+def small():
+    """Three images of 2, 0 and 1 regions, in two views and with a picture view."""
+    views = {"sift": csr_array(np.array([[2, 0, 1], [0, 3, 0], [1, 1, 0]])), "net": np.eye(3) / 2}
+    tags = [[1, 1], [0, 0], [0, 1]]
+    return Bags(views, [0, 2, 2, 3], tags, ["sky", "sea"], ["a", "b", "c"], {"whole": np.ones((3, 2))})
+
+
+@given(album, st.data())
+def test_bags_are_cut_as_lists_are(images, data):
+    bags, n = bags_of(images), len(images)
+    slices = data.draw(st.slices(n))
+    assert images_in(bags[slices]) == images[slices]
+    assert images_in(bags[slices, ...]) == images[slices]
+    mask = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    kept = [i for i in range(n) if mask[i]]
+    assert images_in(bags[np.array(mask, dtype=bool)]) == [images[i] for i in kept]
+    chosen = data.draw(st.lists(st.integers(-n, n - 1), max_size=5)) if n else []
+    for index in (chosen, np.array(chosen, dtype=np.int64), (np.array(chosen, dtype=np.int64), ...)):
+        assert images_in(bags[index]) == [images[i] for i in chosen]
+        assert bags[index].ids == tuple(f"img{i % n}" for i in chosen)
+    for i in range(-n, n):
+        assert images_in(bags[i]) == [images[i]]
+
+
+@given(album, st.integers(0, 8))
+def test_shards_cover_every_image_once_within_the_limit_and_join_to_the_whole(images, limit):
+    bags = bags_of(images)
+    shards = list(bags.shards(limit))
+    assert [i for where in shards for i in range(where.start, where.stop)] == list(range(len(bags)))
+    assert all(bags[where].n_regions <= limit or len(bags[where]) == 1 for where in shards)
+    joined = Bags.concat([bags[where] for where in shards] or [bags])
+    assert images_in(joined) == images
+    assert joined.ids == bags.ids
+
+
+@given(album)
+def test_iterating_gives_every_image_as_bags_of_one(images):
+    assert [images_in(one)[0] for one in bags_of(images)] == images
+
+
+@given(album, st.lists(st.integers(0, N_TAGS - 1), unique=True))
+def test_selected_tags_are_the_columns_asked_for(images, columns):
+    chosen = bags_of(images).select_tags(columns)
+    assert images_in(chosen) == [(regions, [own[c] for c in columns]) for regions, own in images]
+    assert chosen.tag_names == tuple(f"tag{c}" for c in columns)
+
+
+def test_a_mask_selects_tags_too():
+    assert small().select_tags([False, True]).tag_names == ("sea",)
+
+
+def test_every_part_is_cut_together():
+    cut = small()[[2, 0]]
+    assert cut.views["sift"].toarray().tolist() == [[1, 1, 0], [2, 0, 1], [0, 3, 0]]
+    assert cut.views["net"].tolist() == [[0, 0, 0.5], [0.5, 0, 0], [0, 0.5, 0]]
+    assert (cut.offsets.tolist(), cut.ids, cut.tag_names) == ([0, 1, 3], ("c", "a"), ("sky", "sea"))
+    assert cut.pictures["whole"].shape == (2, 2)
+    assert cut.captions.toarray().tolist() == [[0, 1], [1, 1]]
+
+
+def test_joining_joins_every_part():
+    joined = Bags.concat([small()[2:], small()[:2]])
+    assert joined.views["net"].tolist() == [[0, 0, 0.5], [0.5, 0, 0], [0, 0.5, 0]]
+    assert (joined.offsets.tolist(), joined.ids) == ([0, 1, 3, 3], ("c", "a", "b"))
+    assert joined.pictures["whole"].shape == (3, 2)
+
+
+def test_joining_the_same_images_twice_numbers_them_afresh():
+    assert Bags.concat([small(), small()]).ids == ("0", "1", "2", "3", "4", "5")
+
+
+def test_repr_tells_sizes_and_kinds_of_views():
+    expected = "Bags(3 images, 3 regions, 2 tags; sift: 3 words, net: 3 dimensions)"
+    assert repr(small()) == expected
+    assert repr(small().with_tags(None)) == expected.replace("2 tags", "no tags")
+
+
+def test_sizes_are_those_of_the_parts():
+    bags = small()
+    assert (len(bags), bags.shape, bags.n_regions, bags.n_tags) == (3, (3,), 3, 2)
+    bare = bags.with_tags(None)
+    assert (bare.tags, bare.tag_names, bare.n_tags) == (None, None, 0)
+
+
+def test_other_captions_keep_the_names_when_they_fit():
+    bags = small()
+    assert bags.with_tags([[0, 1]] * 3).tag_names == ("sky", "sea")
+    assert bags.with_tags([[0, 1, 1]] * 3).tag_names == ("tag0", "tag1", "tag2")
+    assert bags.with_tags([[0, 1]] * 3, ["x", "y"]).tag_names == ("x", "y")
+    assert bags.tag_names == ("sky", "sea")
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int8, np.int64, np.float32, np.float64])
+def test_whole_counts_take_two_bytes_whatever_they_came_as(dtype):
+    counts = Bags(csr_array(np.array([[1, 0], [0, 1]], dtype=dtype)), [0, 2]).views["words"]
+    assert counts.dtype == np.uint16
+    assert counts.toarray().tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("count", [0.5, 65536, 2.0**40])
+def test_counts_that_two_bytes_cannot_hold_stay_float64(count):
+    counts = Bags(csr_array(np.array([[1, count]])), [0, 1]).views["words"]
+    assert counts.dtype == np.float64
+    assert counts.toarray().tolist() == [[1, count]]
+
+
+def test_dense_whole_numbers_are_counts_and_dense_real_ones_an_embedding():
+    bags = Bags({"counts": np.array([[1, 2]]), "network": np.array([[-1.0, 2.0]], dtype=np.float32)}, [0, 1])
+    assert isinstance(bags.views["counts"], csr_array)
+    assert bags.views["network"].dtype == np.float64
+    assert bags.views["network"].tolist() == [[-1.0, 2.0]]
+
+
+def test_explicit_zeros_are_dropped_and_duplicates_summed_beyond_a_byte():
+    data = np.array([200, 100, 0], dtype=np.uint8)
+    counts = csr_array((data, np.array([1, 1, 0]), np.array([0, 3])), shape=(1, 2))
+    view = Bags(counts, [0, 1]).views["words"]
+    assert view.nnz == 1
+    assert view.toarray().tolist() == [[0, 300]]
+
+
+def test_tags_may_be_sparse_boolean_or_carry_explicit_zeros():
+    tags = coo_array((np.array([1.0, 0.0]), (np.array([0, 1]), np.array([1, 0]))), shape=(2, 2))
+    for given_tags in (tags, tags.toarray(), tags.toarray().astype(bool), csr_array(tags)):
+        bags = Bags(np.ones((2, 1), dtype=int), [0, 1, 2], given_tags)
+        assert bags.captions.toarray().tolist() == [[0, 1], [0, 0]]
+        assert bags.captions.nnz == 1
+
+
+def test_neighbouring_images_share_memory_with_the_whole():
+    bags = small()
+    part = bags[1:3]
+    assert np.shares_memory(part.views["sift"].data, bags.views["sift"].data)
+    assert np.shares_memory(part.views["sift"].indices, bags.views["sift"].indices)
+    assert np.shares_memory(part.views["net"], bags.views["net"])
+
+
+def arrays_of(bags):
+    for matrix in (*bags.views.values(), bags.captions, bags.offsets, *bags.pictures.values()):
+        sparse = isinstance(matrix, csr_array)
+        yield from (matrix.data, matrix.indices, matrix.indptr) if sparse else (matrix,)
+
+
+@pytest.mark.parametrize(
+    "derive",
+    [
+        lambda bags: bags,
+        lambda bags: bags[0:2],
+        lambda bags: bags[[0, 2]],
+        lambda bags: bags[::2],
+        lambda bags: bags.select_tags([1]),
+        lambda bags: bags.with_tags([[1, 0]] * 3),
+        lambda bags: Bags.concat([bags, bags]),
+        lambda bags: pickle.loads(pickle.dumps(bags)),
+    ],
+    ids=["made", "slice", "list", "step", "select_tags", "with_tags", "concat", "pickle"],
+)
+def test_no_array_of_bags_can_be_written_to(derive):
+    for array in arrays_of(derive(small())):
+        assert not array.flags.writeable
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def test_later_changes_of_the_arrays_given_do_not_get_in():
+    counts, net, offsets = csr_array(np.array([[1, 2]])), np.ones((1, 2)), np.array([0, 1])
+    tags, whole = csr_array(np.array([[1, 0]], dtype=np.uint8)), np.ones((1, 2))
+    bags = Bags({"words": counts, "net": net}, offsets, tags, pictures={"whole": whole})
+    before = [array.copy() for array in arrays_of(bags)]
+    for array in (counts.data, counts.indices, net, offsets, tags.data, tags.indices, whole):
+        array[...] = 7
+    for array, old in zip(arrays_of(bags), before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+def test_adding_to_the_dictionary_of_views_does_not_change_the_bags():
+    bags = small()
+    bags.views["more"] = bags.pictures["more"] = np.ones((3, 1))
+    assert list(bags.views) == ["sift", "net"]
+    assert list(bags.pictures) == ["whole"]
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (Bags(np.ones((1, 2), dtype=int), [0, 1]), r"same views and widths.*one vocabulary"),
+        (small().with_tags([[1, 0]] * 3, ["sky", "cow"]), r"same tags in the same order.*with_tags"),
+        (small().with_tags(None), r"same tags in the same order.*with_tags"),
+    ],
+    ids=["views", "names", "untagged"],
+)
+def test_bags_that_do_not_fit_together_are_not_joined(other, message):
+    with pytest.raises(BagsError, match=message):
+        Bags.concat([small(), other])
+
+
+def test_joining_nothing_is_refused():
+    with pytest.raises(BagsError, match="at least one Bags, got none"):
+        Bags.concat([])
+
+
+def test_bags_without_captions_say_how_to_get_them():
+    bare = small().with_tags(None)
+    with pytest.raises(BagsError, match=r"carry no captions.*with_tags"):
+        _ = bare.captions
+    with pytest.raises(BagsError, match="no tags to select from"):
+        bare.select_tags([0])

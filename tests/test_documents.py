@@ -1,0 +1,51 @@
+"""What the documents show runs: every python block of a document, in order, in one namespace."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tagmix import planted_topics, sample_bags
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+# Pages that start from "your bags" find these.
+def some_bags():
+    rng = np.random.default_rng(0)
+    return sample_bags(planted_topics(8, 80, 0.3, rng), 60, n_regions=4, rng=rng).bags
+
+
+def blocks(document):
+    """Yield the code of each block behind as many empty lines as precede it, so that errors name the line."""
+    text = document.read_text(encoding="utf-8")
+    for found in BLOCK.finditer(text):
+        yield "\n" * text.count("\n", 0, found.start(1)) + found[1]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_python_block_of_a_document_runs(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": document.stem, "bags": some_bags()}
+    for code in blocks(document):
+        exec(compile(code, str(document), "exec"), namespace)
+
+
+@pytest.mark.parametrize("name", ["README.md", "start.md", "choosing.md", "files.md"])
+def test_these_documents_do_show_code(name):
+    document = next(path for path in DOCUMENTS if path.name == name)
+    assert list(blocks(document))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_between_documents_lead_somewhere(document):
+    for target, _ in LINK.findall(document.read_text(encoding="utf-8")):
+        assert not target or (document.parent / target).exists(), target
+
+
+def test_the_picture_of_the_readme_is_small_enough_to_load_quickly():
+    assert (ROOT / "docs" / "img" / "demo.png").stat().st_size < 300_000

@@ -113,7 +113,7 @@ def run() -> list[dict[str, Any]]:
     per_image = tomotopy["inference"]["cpu"] / tomotopy["images"]
     rows = [
         {
-            "what": f"training ({one['iterations']} iterations, converged) against Labeled LDA, {SWEEPS} sweeps",
+            "what": f"training ({one['iterations']} iterations, converged) against LLDA, {SWEEPS} sweeps",
             "ours": f"{one['cpu']:.2f} s CPU, {one['peak_mb']:.0f} MB",
             "peer": f"tomotopy {tomotopy['training']['cpu']:.0f} s CPU, {tomotopy['peak_mb']:.0f} MB",
             "ratio": tomotopy["training"]["cpu"] / one["cpu"],

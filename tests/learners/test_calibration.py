@@ -134,6 +134,16 @@ def test_a_frequent_tag_is_more_probable_than_a_rare_one_at_the_same_score():
     np.testing.assert_allclose(p, [[0.3, 0.05]], rtol=0, atol=0.06)
 
 
+def test_tags_with_few_images_share_a_threshold_and_a_tag_with_many_has_its_own():
+    rng = np.random.default_rng(3)
+    scores = rng.uniform(0.01, 1.0, (60, 40))
+    few = fit_calibration(scores, (rng.uniform(size=scores.shape) < 0.3 * scores).astype(float))
+    assert np.ptp(few.thresholds) < 0.1
+    scores = rng.uniform(0.01, 1.0, (20_000, 2))
+    many = fit_calibration(scores, (rng.uniform(size=scores.shape) < [0.9, 0.2] * scores).astype(float))
+    assert many.thresholds[0] > many.thresholds[1] + 0.1
+
+
 @pytest.mark.parametrize("tags", [0.0, 1.0])
 def test_tags_that_nobody_or_everybody_has_give_finite_probabilities(tags):
     scores = np.random.default_rng(2).dirichlet(np.ones(3), 50)

@@ -79,6 +79,14 @@ def test_margins_leave_the_convergence_of_the_likelihood_as_it_was(train, fitted
     assert plain.margin_ is None
 
 
+def test_converged_speaks_of_the_likelihood_not_of_the_few_iterations_after_the_margins(sampled):
+    doubtful = sampled(60, overlap=0.8, words_per_region=10).bags
+    emm = EMM(calibration_folds=0, tol=1e-6, max_iter=1000).fit(doubtful)
+    before, last = emm.bound_history_[-2:]
+    assert last - before > emm.tol * abs(last)
+    assert emm.converged_
+
+
 def test_too_few_iterations_warn_and_say_what_to_raise(train):
     with pytest.warns(ConvergenceWarning, match=r"stopped after 2 iterations.*raise max_iter, or tol"):
         emm = EMM(**LIKELIHOOD, max_iter=2).fit(train)

@@ -1,8 +1,11 @@
 """The demonstration runs from drawing to page, and its control is a control."""
 
+import contextlib
 import importlib.util
+import io
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -17,7 +20,7 @@ TINY = planted.Sizes(
     n_train=80,
     n_test=40,
     overlap=0.5,
-    overlaps=(0.0, 0.9),
+    overlaps=(0.0, 0.5),
     n_runs=1,
     n_curve_test=20,
     calibration_folds=2,
@@ -33,30 +36,45 @@ def demo():
     return module
 
 
-def test_the_demo_writes_one_page_and_says_where(demo, tmp_path, capsys):
-    assert demo.main(TINY, tmp_path / "out") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == str(tmp_path / "out" / "index.html")
-    assert len(lines) == 4
-    text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    assert text.count("<svg") == text.count("aria-label=") == 5
-    assert text.count('<article class="card">') == 2
-    assert "nan" not in re.sub(r"<[^>]+>", " ", text).lower().split()
-    assert [p.name for p in (tmp_path / "out").iterdir()] == ["index.html"]
+class Ran(NamedTuple):
+    """What one run of the demonstration left behind."""
+
+    code: int
+    lines: list[str]
+    folder: Path
+    text: str
 
 
-def test_the_page_of_the_demo_asks_for_nothing_from_outside(demo, tmp_path):
-    demo.main(TINY, tmp_path)
-    text = (tmp_path / "index.html").read_text(encoding="utf-8")
-    asked = re.findall(r'(?:src|href)="([^"]*)"', text)
+@pytest.fixture(scope="module")
+def ran(demo, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "out"
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        code = demo.main(TINY, folder)
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    return Ran(code, said.getvalue().splitlines(), folder, text)
+
+
+def test_the_demo_writes_one_page_and_says_where(ran):
+    assert ran.code == 0
+    assert ran.lines[0] == str(ran.folder / "index.html")
+    assert len(ran.lines) == 4
+    assert [path.name for path in ran.folder.iterdir()] == ["index.html"]
+
+
+def test_the_page_of_the_demo_shows_five_figures_and_the_pictures_asked_for(ran):
+    assert ran.text.count("<svg") == ran.text.count("aria-label=") == 5
+    assert ran.text.count('<article class="card">') == TINY.n_pictures
+    assert "nan" not in re.sub(r"<[^>]+>", " ", ran.text).lower().split()
+
+
+def test_the_page_of_the_demo_asks_for_nothing_from_outside(ran):
+    asked = re.findall(r'(?:src|href)="([^"]*)"', ran.text)
     assert asked
     assert all(address.startswith(("data:", "#")) for address in asked)
-    assert not re.findall(r"url\((?!#)", text)
+    assert not re.findall(r"url\((?!#)", ran.text)
     # Names of XML vocabularies are not fetched.
-    assert set(re.findall(r"https?://[^\s\"<]+", text)) <= {
-        "http://www.w3.org/2000/svg",
-        "http://www.w3.org/1999/xlink",
-    }
+    vocabularies = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert set(re.findall(r"https?://[^\s\"<]+", ran.text)) <= vocabularies
 
 
 def test_every_tag_of_the_demo_has_a_colour_of_its_own(demo):

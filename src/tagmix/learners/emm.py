@@ -15,7 +15,7 @@ from tagmix.errors import ParameterError
 from tagmix.evaluation import metrics
 from tagmix.learners import files, fitting
 from tagmix.learners.calibration import probabilities
-from tagmix.learners.explain import Explanation, explain_image
+from tagmix.learners.explain import Explainer, Explanation
 from tagmix.learners.inputs import as_bags, check_rates, check_tags, check_vocabulary
 from tagmix.learners.parameters import packed_state, unpacked_state
 from tagmix.learners.training import shard_size
@@ -221,15 +221,13 @@ class EMM(BaseEstimator):
         """Return, for each image, which regions and which words spoke for ``tag``."""
         bags, own = self._checked(X, rates)
         column = fitting.tag_column(self.tag_names_, tag)
-        name = self.tag_names_[column]
+        explainer = Explainer(self.params_, self.settings_, column, self.tag_names_[column])
         answers = []
         for where, _, phi in self._theta_and_phi(bags, own):
             shard = bags[where]
             for n in range(len(shard)):
                 part = phi[shard.offsets[n] : shard.offsets[n + 1]]
-                answers.append(
-                    explain_image(shard[n], part, column, name, self.params_, self.settings_, n_words)
-                )
+                answers.append(explainer.explain(shard[n], part, n_words))
         return answers
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -14,7 +14,7 @@ class Explanation(NamedTuple):
     """Why an image has a tag: a probability a region, and the words that spoke for it by view.
 
     ``words[view]`` lists word numbers, the loudest first; ``gains[view]`` how many nats each adds
-    for the tag against the other tags, given how probable those are in the image.
+    for the tag, against what it says for tags on average.
     """
 
     image: str
@@ -24,27 +24,30 @@ class Explanation(NamedTuple):
     gains: dict[str, Floats]
 
 
-def explain_image(
-    image: Bags, phi: Floats, tag: int, name: str, params: Params, settings: Settings, n_words: int
-) -> Explanation:
-    """Return which regions hold ``tag`` (φ) and which of their words weigh for it against the others.
+class Explainer:
+    """Tell for one tag which words speak for it: κ (E[log β_tag,d] − Σ_c π_c E[log β_cd]).
 
-    A word's gain in region m is κ φ_m,tag x_d (E[log β_tag,d] − Σ_c φ_mc E[log β_cd]): what its
-    evidence for the tag exceeds the evidence that the region's tags have on average.
+    The average is over all tags as the prior shares them, π ∝ 1/λ: against the tags of the region
+    itself a word would say nothing where the model is certain.
     """
-    words, gains = {}, {}
-    for view, model in params.instances.items():
-        if isinstance(model, Words):
-            total = settings.evidence[view] * _gains(model, image.views[view], phi, tag)
+
+    def __init__(self, params: Params, settings: Settings, tag: int, name: str) -> None:
+        self.tag, self.name = tag, name
+        shares = 1 / params.rates / (1 / params.rates).sum()
+        self.speaks = {
+            view: settings.evidence[view] * (model.E_log_beta[tag] - shares @ model.E_log_beta)
+            for view, model in params.instances.items()
+            if isinstance(model, Words)
+        }
+
+    def explain(self, image: Bags, phi: Floats, n_words: int) -> Explanation:
+        """Return which regions hold the tag (φ) and which of their words weigh for it."""
+        own = phi[:, self.tag]
+        words, gains = {}, {}
+        for view, speaks in self.speaks.items():
+            counts: Any = image.views[view]
+            total = (counts.T @ own) * speaks
             best = np.argsort(-total, kind="stable")[:n_words]
             best = best[total[best] > 0]
             words[view], gains[view] = best, total[best]
-    return Explanation(image.ids[0], name, phi[:, tag].copy(), words, gains)
-
-
-def _gains(model: Words, view: Any, phi: Floats, tag: int) -> Floats:
-    counts = view.multiply(phi[:, [tag]]).tocsr()
-    own = np.asarray(counts.sum(axis=0)).ravel() * model.E_log_beta[tag]
-    used = phi.max(axis=0) > 1e-12
-    others = np.asarray(phi[:, used].T @ counts).reshape(int(used.sum()), -1)
-    return own - (others * model.E_log_beta[used]).sum(axis=0)
+        return Explanation(image.ids[0], self.name, own.copy(), words, gains)

@@ -46,6 +46,10 @@ def _indicator(y: Any, known: Sequence[str] | None) -> tuple[Any, Sequence[str] 
         ) from error
     if tags.ndim == 2:
         return tags, known if known and len(known) == tags.shape[1] else None
+    if tags.dtype.kind == "f" and not np.all(np.isfinite(tags)):
+        raise BagsError(
+            "y must hold labels, got NaN or infinity (Unknown label type): leave these images out."
+        )
     check_classification_targets(tags)
     names = [str(label) for label in np.unique(tags)] if known is None else list(known)
     column_of = {name: column for column, name in enumerate(names)}

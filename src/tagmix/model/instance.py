@@ -68,6 +68,12 @@ class Words:
         """E[log β_cd] = Ψ(μ_cd) − Ψ(Σ_d μ_cd), which mean field asks for (D8)."""
         return self._terms[0]
 
+    @cached_property
+    def _for_all_tags(self) -> Floats:
+        """E[log β] in the order that evidence of all tags reads it: one more array of tags × words."""
+        ordered: Floats = self.kernels.for_all_tags(self.E_log_beta)
+        return ordered
+
     def add_evidence(
         self, view: Any, scale: float, region_starts: Ints, entries: Entries | None, block: Floats
     ) -> None:
@@ -75,7 +81,7 @@ class Words:
         rows, how = rows_of(view), self.n_threads
         if entries is None:
             out = block.reshape(-1, len(self.mu))
-            self.kernels.add_evidence_of_all(rows, self.E_log_beta, scale, out, how)
+            self.kernels.add_evidence_of_all(rows, self._for_all_tags, scale, out, how)
         else:
             self.kernels.add_evidence_of_own(rows, self.E_log_beta, scale, region_starts, entries, block, how)
 

@@ -36,8 +36,8 @@ class Sizes:
     n_train: int = 500
     n_test: int = 1000
     overlap: float = 0.9
-    overlaps: tuple[float, ...] = (0.0, 0.3, 0.6, 0.8, 0.85, 0.9, 0.94, 0.98)
-    n_runs: int = 3
+    overlaps: tuple[float, ...] = (0.0, 0.4, 0.7, 0.85, 0.9, 0.94, 0.98)
+    n_runs: int = 2
     n_curve_test: int = 250
     calibration_folds: int = 10
     n_pictures: int = 4

@@ -26,13 +26,12 @@ def _unsigned(rows: Rows) -> tuple[NDArray[Any], NDArray[np.uint32], NDArray[np.
     return rows.data, rows.columns.view(np.uint32), rows.starts.view(np.uint64)
 
 
-def add_evidence_of_all(rows: Rows, log_words: Floats, scale: float, out: Floats, n_threads: int = 1) -> None:
+def add_evidence_of_all(rows: Rows, tiles: Floats, scale: float, out: Floats, n_threads: int = 1) -> None:
     """Equal to ``reference.words.add_evidence_of_all``."""
-    tiles = _tiles_by_word(log_words * scale)
-    over_ranges(lambda a, b: _evidence_of_all(*_unsigned(rows), tiles, out, a, b), len(out), n_threads)
+    over_ranges(lambda a, b: _evidence_of_all(*_unsigned(rows), tiles, scale, out, a, b), len(out), n_threads)
 
 
-def _tiles_by_word(log_words: Floats) -> Floats:
+def for_all_tags(log_words: Floats) -> Floats:
     """Return tiles × words × TILE, so that a word's values for a tile of tags are neighbours."""
     n_tags, n_words = log_words.shape
     n_tiles = -(-n_tags // TILE)
@@ -42,7 +41,7 @@ def _tiles_by_word(log_words: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _evidence_of_all(data, columns, starts, tiles, out, first, last):  # type: ignore[no-untyped-def]
+def _evidence_of_all(data, columns, starts, tiles, scale, out, first, last):  # type: ignore[no-untyped-def]
     n_tags = out.shape[1]
     total = np.empty(TILE)
     for t in range(len(tiles)):
@@ -65,7 +64,7 @@ def _evidence_of_all(data, columns, starts, tiles, out, first, last):  # type: i
                     total[c] += x0 * w0[c]
                 i += np.uint64(1)
             for c in range(width):
-                out[m, t * TILE + c] += total[c]
+                out[m, t * TILE + c] += scale * total[c]
 
 
 def add_evidence_of_own(

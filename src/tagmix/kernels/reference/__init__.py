@@ -7,6 +7,7 @@ from tagmix.kernels.reference.words import (
     add_evidence_of_own,
     add_statistics_of_all,
     add_statistics_of_own,
+    for_all_tags,
 )
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "add_statistics_of_all",
     "add_statistics_of_own",
     "dirichlet_terms",
+    "for_all_tags",
     "infer_images",
     "theta_sums",
 ]

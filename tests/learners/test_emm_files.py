@@ -1,0 +1,277 @@
+"""Models and bags come back from files bit for bit; files whose parts lie are refused in one line."""
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import tagmix
+from tagmix import EMM, Bags, ModelFileError, storage
+from tagmix.learners.files import NOT_STORED
+
+LIKELIHOOD = {"learning": "likelihood", "calibration_folds": 0}
+
+
+def parts_of(thing, path):
+    """Return what a file of this holds, open to tampering: kind, fields, arrays."""
+    tagmix.save(thing, path)
+    contents = storage.read(path)
+    return (
+        contents.kind,
+        json.loads(json.dumps(contents.fields)),
+        {k: v.copy() for k, v in contents.arrays.items()},
+    )
+
+
+def refused(path, message):
+    with pytest.raises(ModelFileError, match=message) as caught:
+        tagmix.load(path)
+    assert "\n" not in str(caught.value)
+    assert repr(str(path)) in str(caught.value)
+
+
+@pytest.mark.parametrize("how", [{}, {"inference": "map"}, {"supervision": 0.5, "evidence": 0.3}])
+def test_a_model_comes_back_bit_for_bit(train, test, tmp_path, how):
+    emm = EMM(**how).fit(train)
+    emm.save(tmp_path / "m.tagmix")
+    back = tagmix.load(tmp_path / "m.tagmix")
+    for method in ("predict_proba", "predict_marginals", "predict", "predict_regions", "top_tags"):
+        np.testing.assert_array_equal(getattr(back, method)(test), getattr(emm, method)(test))
+    assert back.bound_history_ == emm.bound_history_
+    assert (back.tag_names_, back.widths_, back.n_iter_) == (emm.tag_names_, emm.widths_, emm.n_iter_)
+    assert (back.converged_, back.settings_) == (emm.converged_, emm.settings_)
+    kept = set(emm.get_params()) - NOT_STORED - {"evidence"}
+    assert {k: back.get_params()[k] for k in kept} == {k: emm.get_params()[k] for k in kept}
+
+
+def test_a_model_without_calibration_comes_back_without(plain, test, tmp_path):
+    tagmix.save(plain, tmp_path / "m")
+    back = tagmix.load(tmp_path / "m")
+    assert back.calibration_ is None
+    np.testing.assert_array_equal(back.predict_proba(test), plain.predict_proba(test))
+
+
+@pytest.mark.parametrize("names", [("words", "colour"), ("a", "b"), ("z\n", "ä.0")])
+def test_views_keep_their_words_whatever_order_their_names_have(train, test, tmp_path, names):
+    def two(bags):
+        counts = bags.views["words"]
+        return Bags({names[0]: counts[:, :30], names[1]: counts[:, 30:]}, bags.offsets, bags.captions)
+
+    emm = EMM(**LIKELIHOOD).fit(two(train))
+    emm.save(tmp_path / "m")
+    back = tagmix.load(tmp_path / "m")
+    assert list(back.widths_) == list(names)
+    np.testing.assert_array_equal(back.predict_proba(two(test)), emm.predict_proba(two(test)))
+
+
+def test_numbers_as_a_grid_search_sets_them_are_stored(train, tmp_path):
+    odd = {
+        "eta": np.float64(0.2),
+        "max_iter": np.int64(50),
+        "chi": [np.float32(2), 1],
+        "random_state": np.int64(3),
+    }
+    emm = EMM(**LIKELIHOOD, learn_eta=np.bool_(True), **odd).fit(train)
+    emm.save(tmp_path / "m")
+    back = tagmix.load(tmp_path / "m")
+    assert (back.eta, back.max_iter, back.chi, back.random_state) == (0.2, 50, (2.0, 1.0), 3)
+
+
+def test_a_loaded_model_can_go_on_learning(train, plain, tmp_path):
+    plain.save(tmp_path / "m")
+    back = tagmix.load(tmp_path / "m").set_params(warm_start=True).fit(train)
+    assert back.bound_history_[0] >= plain.bound_history_[-1]
+
+
+def test_bags_come_back_as_they_were(tmp_path):
+    views = {"words": csr_array(np.array([[2, 0], [0, 0.5], [1, 1]])), "net": np.eye(3)}
+    bags = Bags(
+        views, [0, 2, 2, 3], [[1, 0], [0, 0], [1, 1]], ["sky", "海"], ["a", "b", "c"], {"p": np.ones((3, 1))}
+    )
+    for some in (bags, bags.with_tags(None), bags[[0, 0, 2]], bags[[]], bags.with_tags(np.zeros((3, 0)))):
+        tagmix.save(some, tmp_path / "b")
+        back = tagmix.load(tmp_path / "b")
+        for name, view in some.views.items():
+            assert (back.views[name] != view).sum() == 0
+            assert back.views[name].dtype == view.dtype or not some.n_regions
+        np.testing.assert_array_equal(back.offsets, some.offsets)
+        np.testing.assert_array_equal(back.pictures["p"], some.pictures["p"])
+        assert back.tag_names == some.tag_names
+        assert (back.tags is None) == (some.tags is None)
+        assert back.tags is None or (back.tags != some.tags).nnz == 0
+    assert tagmix.load(tmp_path / "b").ids == ("a", "b", "c")
+
+
+def put(where, name, value):
+    def tamper(fields, arrays):
+        {"fields": fields, "settings": fields.get("settings"), "arrays": arrays}[where][name] = value
+
+    return tamper
+
+
+def drop(where, name):
+    return lambda fields, arrays: {"fields": fields, "arrays": arrays}[where].pop(name)
+
+
+def change(name, function):
+    def tamper(fields, arrays):
+        arrays[name] = function(arrays[name])
+
+    return tamper
+
+
+def at(name, value):
+    return change(name, lambda array: np.concatenate([[value], array.ravel()[1:]]).reshape(array.shape))
+
+
+HOSTILE_MODELS = {
+    "mu missing": (drop("arrays", "instances.0.mu"), r"KeyError: 'instances.0.mu'"),
+    "mu too narrow": (
+        change("instances.0.mu", lambda a: a[:, :-1]),
+        r"instances.0.mu must be float64 of shape",
+    ),
+    "mu transposed": (change("instances.0.mu", lambda a: a.T), r"mu must be float64 of shape \(10, 60\)"),
+    "mu as float32": (change("instances.0.mu", lambda a: a.astype(np.float32)), r"must be float64"),
+    "mu negative": (at("instances.0.mu", -1.0), r"instances.0.mu must be finite and > 0"),
+    "mu infinite": (at("instances.0.mu", np.inf), r"instances.0.mu must be finite"),
+    "eta a vector": (put("arrays", "instances.0.eta", np.ones(2)), r"eta must be float64 of shape \(\)"),
+    "eta zero": (put("arrays", "instances.0.eta", np.array(0.0)), r"eta must be finite and > 0"),
+    "rates NaN": (at("rates", np.nan), r"rates must be finite and > 0"),
+    "rates zero": (at("rates", 0.0), r"rates must be finite and > 0"),
+    "rates too many": (
+        change("rates", lambda a: np.append(a, 1.0)),
+        r"rates must be float64 of shape \(10,\)",
+    ),
+    "weights negative": (at("weights", -1.0), r"weights must be finite and >= 0"),
+    "knots falling": (change("calibration.knots", lambda a: a[::-1]), r"calibration needs rising knots"),
+    "no knots": (
+        lambda f, a: a.update({"calibration.knots": np.zeros(0), "calibration.levels": np.zeros(0)}),
+        r"calibration needs rising knots",
+    ),
+    "level above 1": (at("calibration.levels", 7.0), r"between 0 and 1"),
+    "threshold NaN": (at("calibration.thresholds", np.nan), r"thresholds must be finite"),
+    "offsets missing": (drop("arrays", "calibration.offsets"), r"KeyError: 'calibration.offsets'"),
+    "unknown setting": (put("settings", "depth", 3), r"unknown setting 'depth', perhaps of a newer tagmix"),
+    "a callback": (put("settings", "callback", "print"), r"unknown setting 'callback'"),
+    "a wrong choice": (put("settings", "inference", "magic"), r"inference must be one of"),
+    "a wrong type": (put("settings", "max_iter", "many"), r"max_iter must be whole"),
+    "a random state": (put("settings", "random_state", "x"), r"random_state must be a whole number"),
+    "evidence elsewhere": (put("settings", "evidence", {"sift": 1.0}), r"evidence names the view 'sift'"),
+    "evidence a list": (put("settings", "evidence", [1.0]), r"evidence must be above 0"),
+    "no settings": (drop("fields", "settings"), r"KeyError: 'settings'"),
+    "settings a list": (put("fields", "settings", ["x"]), r"unknown setting 'x'"),
+    "tag names twice": (
+        put("fields", "tag_names", ["sky"] * 10),
+        r"must differ from each other, got 'sky' twice",
+    ),
+    "tag names a number": (put("fields", "tag_names", 5), r"TypeError"),
+    "a huge width": (
+        put("fields", "views", [{"name": "words", "width": 2**61}]),
+        r"must be float64 of shape",
+    ),
+    "views a text": (put("fields", "views", "words"), r"TypeError"),
+    "a view with line breaks": (
+        put("fields", "views", [{"name": "a\nb", "width": 60}]),
+        r"do not fit together",
+    ),
+    "history of texts": (put("fields", "bound_history", ["a\nb"]), r"could not convert string to float"),
+}
+
+
+@pytest.fixture(scope="module")
+def model_parts(fitted, tmp_path_factory):
+    return parts_of(fitted, tmp_path_factory.mktemp("parts") / "m")
+
+
+def rewritten(parts, tamper, path):
+    kind, fields, arrays = parts
+    fields, arrays = json.loads(json.dumps(fields)), dict(arrays)
+    tamper(fields, arrays)
+    storage.write(path, kind, fields, arrays)
+    return path
+
+
+@pytest.mark.parametrize("name", HOSTILE_MODELS)
+def test_a_model_whose_parts_lie_is_refused_in_one_line(model_parts, tmp_path, name):
+    tamper, message = HOSTILE_MODELS[name]
+    refused(rewritten(model_parts, tamper, tmp_path / "m"), message)
+
+
+def test_a_model_rewritten_without_lies_is_read(model_parts, fitted, test, tmp_path):
+    back = tagmix.load(rewritten(model_parts, lambda fields, arrays: None, tmp_path / "m"))
+    np.testing.assert_array_equal(back.predict(test), fitted.predict(test))
+
+
+HOSTILE_BAGS = {
+    "indices outside": (
+        put("arrays", "views.0.indices", np.array([0, 1, 9, 1], dtype=np.int32)),
+        r"indices must be",
+    ),
+    "indices negative": (
+        put("arrays", "views.0.indices", np.array([0, 1, -1, 1], dtype=np.int32)),
+        r"indices must",
+    ),
+    "row starts falling": (
+        put("arrays", "views.0.indptr", np.array([0, 4, 2, 4], dtype=np.int32)),
+        r"indptr",
+    ),
+    "row starts beyond": (
+        put("arrays", "views.0.indptr", np.array([0, 1, 2, 99], dtype=np.int32)),
+        r"together",
+    ),
+    "tags outside": (put("arrays", "tags.indices", np.array([0, 7], dtype=np.int32)), r"indices must be < 2"),
+    "tags of 2": (put("arrays", "tags.data", np.array([1, 2], dtype=np.uint8)), r"tags must be 0 or 1"),
+    "counts negative": (
+        put("arrays", "views.0.data", np.array([1.0, 1.0, -1.0, 1.0])),
+        r"must not be negative",
+    ),
+    "counts NaN": (put("arrays", "views.0.data", np.array([1.0, 1.0, np.nan, 1.0])), r"finite numbers"),
+    "more regions promised": (put("arrays", "offsets", np.array([0, 2, 2**40])), r"do not fit together"),
+    "offsets of floats": (put("arrays", "offsets", np.array([0.0, 2.0, 3.0])), r"list of whole numbers"),
+    "no offsets": (put("arrays", "offsets", np.zeros(0, dtype=np.int64)), r"IndexError"),
+    "offsets a number": (put("arrays", "offsets", np.array(3)), r"do not fit together"),
+    "a view missing": (drop("arrays", "views.0.data"), r"KeyError: 'views.0.data'"),
+    "no views": (put("fields", "views", []), r"at least one view"),
+    "a negative width": (put("fields", "views", [{"name": "a", "sparse": True, "width": -5}]), r"together"),
+    "names no text": (put("arrays", "tag_names", np.array([255, 254], dtype=np.uint8)), r"together"),
+    "names nested deep": (
+        put("arrays", "ids", np.frombuffer(b"[" * 200_000, dtype=np.uint8)),
+        r"do not fit together",
+    ),
+    "names no list": (
+        put("arrays", "ids", np.frombuffer(b'{"a": 1}', dtype=np.uint8)),
+        r"names must be a list",
+    ),
+    "pictures missing": (put("fields", "pictures", ["net"]), r"KeyError: 'pictures.0'"),
+}
+
+
+@pytest.fixture(scope="module")
+def bags_parts(tmp_path_factory):
+    bags = Bags(np.array([[1, 2], [3, 0], [0, 4]]), [0, 2, 3], [[1, 0], [0, 1]])
+    return parts_of(bags, tmp_path_factory.mktemp("parts") / "b")
+
+
+@pytest.mark.parametrize("name", HOSTILE_BAGS)
+def test_bags_whose_parts_lie_are_refused_in_one_line(bags_parts, tmp_path, name):
+    tamper, message = HOSTILE_BAGS[name]
+    refused(rewritten(bags_parts, tamper, tmp_path / "b"), message)
+
+
+def test_a_file_of_another_kind_is_refused_and_says_what_can_be_read(tmp_path):
+    path = tmp_path / "odd\nname"
+    storage.write(path, "Forest", {}, {})
+    refused(path, r"holds a 'Forest', this tagmix reads EMM, Bags: upgrade tagmix")
+
+
+def test_promises_of_a_file_take_no_memory(bags_parts, tmp_path):
+    promise = put("fields", "views", [{"name": "words", "sparse": True, "width": 2**40}])
+    path = rewritten(bags_parts, promise, tmp_path / "b")
+    tracemalloc.start()
+    bags = tagmix.load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert bags.views["words"].shape == (3, 2**40)
+    assert peak < 4 * 2**20

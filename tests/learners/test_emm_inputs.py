@@ -1,0 +1,225 @@
+"""What EMM cannot learn from or predict for is refused in one line, before any work."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from tagmix import EMM, Bags, BagsError, ParameterError, TagmixError
+from tagmix.learners.parameters import BOUNDS, CHOICES
+
+LIKELIHOOD = {"learning": "likelihood", "calibration_folds": 0}
+
+
+def refused(message, call, error=TagmixError):
+    with pytest.raises(error, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("value", ["nonsense", None, 3, ["margin"]])
+def test_a_setting_that_is_no_choice_is_refused(train, name, value):
+    refused(rf"^{name} must be one of .*, got", lambda: EMM(**{name: value}).fit(train), ParameterError)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("value", [-1, np.nan, np.inf, "many", None, True, (1,)])
+def test_a_setting_that_is_no_number_in_its_range_is_refused(train, name, value):
+    refused(
+        rf"^{name} must be (whole|finite) and >=? \d", lambda: EMM(**{name: value}).fit(train), ParameterError
+    )
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_bound_itself_is_legal_only_where_it_says_so(train, name):
+    smallest, inclusive, whole = BOUNDS[name]
+    legal = EMM(**{**LIKELIHOOD, "max_iter": 3 if name == "tol" else 100, name: smallest})
+    if name in ("tol", "max_iter"):
+        with pytest.warns(ConvergenceWarning, match="stopped after"):
+            legal.fit(train)
+    elif inclusive:
+        legal.fit(train)
+    else:
+        refused(rf"{name} must be finite and > 0, got 0", lambda: legal.fit(train), ParameterError)
+    if whole:
+        refused("whole", lambda: EMM(**{name: smallest + 2.5}).fit(train), ParameterError)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"supervision": "soft"}, r'supervision must be "hard" or a number >= 0, got \'soft\''),
+        ({"supervision": -0.5}, r"supervision must be .*, got -0.5"),
+        ({"supervision": np.nan}, r"supervision must be .*, got nan"),
+        ({"calibration_folds": 1}, r"calibration_folds must be 0 \(none\) or >= 2, got 1"),
+        ({"chi": 2.0}, r"chi must be two numbers > 0, got 2.0: pass \(shape, rate\)"),
+        ({"chi": (1.0, 0.0)}, r"chi must be two numbers > 0"),
+        ({"chi": (1.0, 1.0, 1.0)}, r"chi must be two numbers > 0"),
+        ({"chi": ("a", "b")}, r"chi must be two numbers > 0"),
+        ({"n_jobs": "two"}, r"n_jobs must be a whole number or None, got 'two'"),
+        ({"evidence": 0.0}, r"evidence must be above 0 and at most 1, got 0.0"),
+        ({"evidence": 1.5}, r"evidence must be above 0 and at most 1, got 1.5"),
+        ({"evidence": "much"}, r"evidence must be above 0 and at most 1, got 'much'"),
+        ({"evidence": {"sift": 1.0}}, r"evidence names the view 'sift', the bags have \['words'\]"),
+        ({"evidence": {}}, r"evidence must name at least one view of \['words'\], got none"),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused(train, how, message):
+    refused(message, lambda: EMM(**how).fit(train), ParameterError)
+
+
+def test_bags_that_teach_nothing_are_refused(train):
+    n, counts = len(train), train.views["words"]
+    fit = EMM(**LIKELIHOOD).fit
+    for tags in (None, np.zeros((n, 3), dtype=int), np.zeros((n, 0), dtype=int)):
+        refused(
+            r"no image has a tag, so there is nothing to learn from", lambda t=tags: fit(train.with_tags(t))
+        )
+    refused(r"needs at least 2, got 1 \(1 class\)", lambda: fit(train.with_tags(np.ones((n, 1), dtype=int))))
+    empty = Bags(counts[:0], np.zeros(3, dtype=int), [[1, 0], [0, 1]])
+    refused(r"no tagged image has a region", lambda: fit(empty))
+
+
+def test_a_tag_on_every_image_warns_and_names_it(train):
+    tags = train.captions.toarray()
+    tags[:, 1] = 1
+    constant = train.with_tags(tags, [f"t{i}" for i in range(tags.shape[1])])
+    with pytest.warns(UserWarning, match=r"1 tag\(s\) are on every image \('t1'\).*select_tags"):
+        EMM(**LIKELIHOOD).fit(constant)
+    tags[0] = 0  # untagged images do not count
+    with pytest.warns(UserWarning, match=r"on every image \('t1'\)"):
+        EMM(**LIKELIHOOD).fit(train.with_tags(tags, constant.tag_names))
+
+
+def test_nothing_is_predicted_before_fit(train, tmp_path):
+    emm = EMM()
+    for method in ("predict", "predict_proba", "predict_marginals", "predict_regions", "top_tags", "score"):
+        with pytest.raises(NotFittedError):
+            getattr(emm, method)(train)
+    with pytest.raises(NotFittedError):
+        emm.explain(train, 0)
+    with pytest.raises(NotFittedError):
+        emm.save(tmp_path / "m")
+
+
+def test_bags_of_another_vocabulary_are_refused(plain, test):
+    counts = test.views["words"]
+    narrower = Bags(counts[:, :-1], test.offsets)
+    refused(
+        r"knows 60 words in view 'words', these bags have 59",
+        lambda: plain.predict_proba(narrower),
+        BagsError,
+    )
+    elsewhere = Bags({"sift": counts}, test.offsets)
+    refused(
+        r"reads the view 'words', these bags have \['sift'\]",
+        lambda: plain.predict_proba(elsewhere),
+        BagsError,
+    )
+
+
+def test_captions_by_other_tags_are_refused_where_captions_are_read(plain, test):
+    swapped = test.select_tags([1, 0, *range(2, test.n_tags)])
+    fewer = test.select_tags([0, 1])
+    for read in (plain.score, lambda bags: plain.predict_regions(bags, captioned=True)):
+        refused(
+            r"tag 0 is 'tag0', that of these bags 'tag1'.*their order", lambda r=read: r(swapped), BagsError
+        )
+        refused(r"knows 10 tags, these bags carry 2", lambda r=read: r(fewer), BagsError)
+        refused(r"knows 10 tags, these bags carry 0", lambda r=read: r(test.with_tags(None)), BagsError)
+    plain.predict_proba(swapped)  # where they are not, they do not matter
+
+
+def test_dense_views_are_refused_unless_left_out(train):
+    dense = Bags({"net": np.ones((train.n_regions, 2))}, train.offsets, train.captions)
+    refused(
+        r"view 'net' is dense, and EMM reads word counts: leave it out",
+        lambda: EMM().fit(dense),
+        ParameterError,
+    )
+    both = Bags({"net": dense.views["net"], "words": train.views["words"]}, train.offsets, train.captions)
+    refused(r"view 'net' is dense", lambda: EMM().fit(both), ParameterError)
+    assert EMM(**LIKELIHOOD, evidence={"words": 1.0}).fit(both).widths_ == {"words": 60}
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda rates: rates[:-1],
+        lambda rates: rates[:, :-1],
+        lambda rates: rates[0],
+        lambda rates: rates * 0,
+        lambda rates: -rates,
+        lambda rates: rates * np.nan,
+        lambda rates: rates * np.inf,
+    ],
+)
+def test_rates_of_wrong_shape_or_sign_are_refused(train, plain, spoil):
+    bad = spoil(np.ones((len(train), train.n_tags)))
+    message = r"rates must be positive and finite, .* \(120 × 10\), got shape"
+    refused(message, lambda: EMM(**LIKELIHOOD).fit(train, rates=bad), BagsError)
+    refused(message, lambda: plain.predict_proba(train, rates=bad), BagsError)
+
+
+def matrix_and_labels():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([10, 9, 2], 20)
+    means = {10: [5, 1, 1], 9: [1, 5, 1], 2: [1, 1, 5]}
+    return rng.poisson([means[label] for label in labels]), labels
+
+
+def test_labels_become_tags_of_that_name_in_sorted_order():
+    X, y = matrix_and_labels()
+    emm = EMM(learning="likelihood").fit(X, y)
+    assert emm.tag_names_ == ("2", "9", "10")
+    best = np.array([2, 9, 10])[emm.top_tags(X, 1)[:, 0]]
+    assert np.mean(best == y) > 0.8
+    indicator = (y[:, None] == [2, 9, 10]).astype(int)
+    same = EMM(learning="likelihood").fit(csr_array(X), csr_array(indicator))
+    np.testing.assert_array_equal(emm.predict(X), same.predict(X))
+
+
+def test_labels_go_to_the_columns_of_the_fit_when_scored():
+    X, y = matrix_and_labels()
+    emm = EMM(**LIKELIHOOD).fit(X, y)
+    only = y == 10
+    indicator = np.zeros((only.sum(), 3), dtype=int)
+    indicator[:, 2] = 1
+    assert emm.score(X[only], y[only]) == emm.score(X[only], indicator)
+    refused(r"labels that the model was fitted with, got '7'", lambda: emm.score(X[:2], [7, 10]), BagsError)
+
+
+def test_y_gives_bags_their_captions(train, plain):
+    bare = train.with_tags(None)
+    same = EMM(**LIKELIHOOD).fit(bare, train.captions)
+    np.testing.assert_array_equal(same.params_.rates, plain.params_.rates)
+    assert plain.score(bare, train.captions) == plain.score(train)
+    labels = np.array(["sea", "sky"])[np.arange(len(train)) % 2]
+    assert EMM(**LIKELIHOOD).fit(train, labels).tag_names_ == ("sea", "sky")
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([0, 1], r"one row an image, got 60 and 2 rows: inconsistent numbers of samples"),
+        ([["a"], ["a", "b"]] * 30, r"y must be images × tags or labels, got rows of unequal length"),
+        (np.full((60, 2), 3), r"tags must be 0 or 1"),
+        (np.zeros(60, dtype=int), r"needs at least 2, got 1 \(1 class\)"),
+        (np.linspace(0, 1, 60), r"Unknown label type"),
+        (np.full(60, np.nan), r"y must hold labels, got NaN or infinity"),
+    ],
+)
+def test_captions_that_are_no_labels_are_refused(y, message):
+    X, _ = matrix_and_labels()
+    with pytest.raises(ValueError, match=message):
+        EMM(**LIKELIHOOD).fit(X, y)
+
+
+def test_a_fit_to_bags_forgets_the_width_of_a_matrix(train):
+    X, y = matrix_and_labels()
+    emm = EMM(**LIKELIHOOD).fit(X, y)
+    assert emm.n_features_in_ == 3
+    emm.fit(train)
+    counts = train.views["words"][:4]
+    assert emm.predict_proba(counts).shape == (4, train.n_tags)

@@ -1,0 +1,181 @@
+"""Predictions are distributions, agree with each other, and can say why."""
+
+import numpy as np
+import pytest
+
+from tagmix import EMM, Bags, ParameterError
+
+LIKELIHOOD = {"learning": "likelihood", "calibration_folds": 0}
+WAYS = [{}, {"inference": "map"}, {"supervision": 1.0}]
+
+
+@pytest.fixture(scope="module", params=WAYS, ids=["variational", "map", "soft"])
+def model(request, train):
+    return EMM(**LIKELIHOOD, **request.param).fit(train)
+
+
+@pytest.fixture(scope="module")
+def mixed(test):
+    """Images with and without tags, one of them without regions."""
+    bare = Bags(test.views["words"][:0], [0, 0], test.captions[:1], test.tag_names)
+    tags = test.captions.toarray()
+    tags[::3] = 0
+    return Bags.concat([test.with_tags(tags), bare])
+
+
+def test_shares_of_a_picture_sum_to_1_and_best_tags_come_first(model, mixed):
+    scores = model.predict_proba(mixed)
+    assert scores.shape == (len(mixed), mixed.n_tags)
+    assert scores.min() >= 0
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0, rtol=1e-12)
+    best = model.top_tags(mixed, 4)
+    ranked = np.take_along_axis(scores, best, axis=1)
+    assert np.all(np.diff(ranked, axis=1) <= 0)
+    np.testing.assert_array_equal(ranked[:, 0], scores.max(axis=1))
+
+
+@pytest.mark.parametrize("captioned", [False, True])
+def test_shares_of_a_region_sum_to_1_and_best_tags_agree_with_them(model, mixed, captioned):
+    phi = model.predict_regions(mixed, captioned)
+    assert phi.shape == (mixed.n_regions, mixed.n_tags)
+    assert phi.min() >= 0
+    np.testing.assert_allclose(phi.sum(axis=1), 1.0, rtol=1e-9)
+    best = model.top_region_tags(mixed, 3, captioned)
+    np.testing.assert_array_equal(best, np.argsort(-phi, axis=1, kind="stable")[:, :3])
+
+
+def test_map_leaves_most_tags_at_exactly_zero(train, test):
+    sparse = EMM(**LIKELIHOOD, inference="map").fit(train).predict_proba(test)
+    dense = EMM(**LIKELIHOOD).fit(train).predict_proba(test)
+    assert (sparse == 0).mean() > 0.3
+    assert (dense == 0).mean() < 0.01
+
+
+def test_captioned_regions_keep_to_their_own_tags_and_untagged_images_fall_back(plain, mixed):
+    free, captioned = plain.predict_regions(mixed), plain.predict_regions(mixed, captioned=True)
+    for n in range(len(mixed)):
+        part = slice(mixed.offsets[n], mixed.offsets[n + 1])
+        own = mixed.captions.toarray()[n].astype(bool)
+        if own.any():
+            assert np.all(captioned[part][:, ~own] == 0)
+        else:
+            np.testing.assert_array_equal(captioned[part], free[part])
+    assert not np.array_equal(free, captioned)
+
+
+def test_captions_find_the_regions_of_their_tags(plain, sampled):
+    drawn = sampled(160)
+    right = plain.top_region_tags(drawn.bags, captioned=True)[:, 0] == drawn.region_tags
+    assert right.mean() > 0.95
+
+
+@pytest.mark.parametrize("inference", ["variational", "map"])
+def test_soft_captions_are_heard_by_tagged_images_only(train, mixed, inference):
+    soft = EMM(**LIKELIHOOD, supervision=20.0, evidence=0.02, tol=1e-3, inference=inference).fit(train)
+    free, captioned = soft.predict_regions(mixed), soft.predict_regions(mixed, captioned=True)
+    tagged = np.repeat(np.diff(mixed.captions.indptr) > 0, np.diff(mixed.offsets))
+    np.testing.assert_array_equal(free[~tagged], captioned[~tagged])
+    assert not np.allclose(free[tagged], captioned[tagged])
+
+
+def test_a_picture_without_regions_gets_the_prior(model, mixed):
+    prior = 1 / model.params_.rates
+    np.testing.assert_allclose(model.predict_proba(mixed)[-1], prior / prior.sum(), rtol=1e-12)
+    rates = np.tile(np.arange(1.0, mixed.n_tags + 1), (len(mixed), 1))
+    expected = 1 / rates[0] / (1 / rates[0]).sum()
+    np.testing.assert_allclose(model.predict_proba(mixed, rates=rates)[-1], expected, rtol=1e-12)
+
+
+def test_no_pictures_give_no_rows(fitted, test):
+    nothing = test[[]]
+    assert fitted.predict_proba(nothing).shape == (0, test.n_tags)
+    assert fitted.predict(nothing).shape == (0, test.n_tags)
+    assert fitted.predict_regions(nothing).shape == (0, test.n_tags)
+    assert fitted.explain(nothing, 0) == []
+
+
+def test_one_picture_at_a_time_gives_what_all_together_do(model, test):
+    alone = np.vstack([model.predict_proba(one) for one in test])
+    np.testing.assert_allclose(alone, model.predict_proba(test), rtol=1e-9, atol=1e-15)
+
+
+def test_rates_equal_to_lambda_change_nothing(model, test):
+    rates = np.tile(model.params_.rates, (len(test), 1))
+    for predict in (model.predict_proba, model.predict_regions):
+        np.testing.assert_allclose(predict(test, rates=rates), predict(test), rtol=1e-9, atol=1e-15)
+
+
+def test_rates_that_favour_or_forbid_a_tag_move_the_ranking(train, test):
+    careful = EMM(**LIKELIHOOD, evidence=0.02, tol=1e-3).fit(train)
+    plain = careful.predict_proba(test)
+    rates = np.tile(careful.params_.rates, (len(test), 1))
+    rates[:, 2] *= 1e6
+    rates[:, 5] /= 1e3
+    moved = careful.predict_proba(test, rates=rates)
+    assert moved[:, 2].max() < 1e-3 < plain[:, 2].mean()
+    assert np.all(moved.argmax(axis=1) == 5)
+    assert np.mean(plain.argmax(axis=1) == 5) < 0.5
+
+
+def test_an_explanation_has_the_regions_of_its_tag(plain, test):
+    phi = plain.predict_regions(test)
+    for n, why in enumerate(plain.explain(test, "tag3")):
+        assert (why.image, why.tag) == (test.ids[n], "tag3")
+        np.testing.assert_array_equal(why.regions, phi[test.offsets[n] : test.offsets[n + 1], 3])
+        assert np.all(np.diff(why.gains["words"]) <= 0)
+        assert np.all(why.gains["words"] > 0)
+
+
+def test_explanations_of_all_tags_share_out_every_region(plain, test):
+    total = sum(plain.explain(test, tag)[0].regions for tag in range(test.n_tags))
+    np.testing.assert_allclose(total, 1.0, rtol=1e-9)
+
+
+def test_the_planted_words_of_a_tag_speak_for_it(plain, test):
+    own_words = np.array_split(np.arange(60), 10)
+    images = np.flatnonzero(test.captions.toarray()[:, 4])
+    assert len(images) > 3
+    for why in plain.explain(test[images], 4, n_words=3):
+        assert np.isin(why.words["words"], own_words[4]).all()
+        assert why.gains["words"][0] > 1.0
+
+
+def test_n_words_limits_the_words(plain, test):
+    assert all(len(why.words["words"]) <= 2 for why in plain.explain(test, 0, n_words=2))
+
+
+@pytest.mark.parametrize(
+    ("tag", "message"),
+    [
+        ("cow", r"does not know the tag 'cow': see tag_names_ \(10 tags\)"),
+        (10, r"a name or a number from 0 to 9, got 10"),
+        (-1, r"a name or a number from 0 to 9, got -1"),
+        (1.5, r"a name or a number from 0 to 9, got 1.5"),
+    ],
+)
+def test_a_tag_that_the_model_does_not_know_is_refused(plain, test, tag, message):
+    with pytest.raises(ParameterError, match=message):
+        plain.explain(test, tag)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5])
+def test_no_tags_to_show_are_refused(plain, test, k):
+    for method in (plain.top_tags, plain.top_region_tags):
+        with pytest.raises(ParameterError, match=r"k must be a whole number >= 1"):
+            method(test, k)
+
+
+def test_more_tags_than_there_are_give_all_of_them(plain, test):
+    assert plain.top_tags(test, 99).shape == (len(test), test.n_tags)
+    assert plain.top_region_tags(test, 99).shape == (test.n_regions, test.n_tags)
+
+
+def test_without_calibration_predict_says_how_to_get_it(plain, test):
+    for method in (plain.predict, plain.predict_marginals):
+        with pytest.raises(ParameterError, match=r"not learnt: fit with calibration_folds >= 2.*top_tags"):
+            method(test)
+
+
+def test_too_few_images_for_the_folds_leave_calibration_out(train):
+    assert EMM(learning="likelihood", calibration_folds=3).fit(train[:5]).calibration_ is None
+    assert EMM(learning="likelihood", calibration_folds=3).fit(train[:6]).calibration_ is not None

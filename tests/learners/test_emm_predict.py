@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagmix import EMM, Bags, ParameterError
+from tagmix import EMM, Bags, ParameterError, planted_topics, sample_bags
 
 LIKELIHOOD = {"learning": "likelihood", "calibration_folds": 0}
 WAYS = [{}, {"inference": "map"}, {"supervision": 1.0}]
@@ -179,3 +179,24 @@ def test_without_calibration_predict_says_how_to_get_it(plain, test):
 def test_too_few_images_for_the_folds_leave_calibration_out(train):
     assert EMM(learning="likelihood", calibration_folds=3).fit(train[:5]).calibration_ is None
     assert EMM(learning="likelihood", calibration_folds=3).fit(train[:6]).calibration_ is not None
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_ranking_by_shares_beats_the_prior_counted_twice(seed):
+    # D16: S holds the prior already; θ̂ multiplies by it again.
+    rng = np.random.default_rng(seed)
+    topics = planted_topics(60, 600, 0.9, rng)
+    bags = sample_bags(topics, 600, rates=rng.gamma(0.7, 1.0, 60) + 0.05, rng=rng).bags
+    emm = EMM(learning="likelihood", calibration_folds=0, max_iter=15, tol=1e-3).fit(bags[:400])
+    shares = emm.score(bags[400:])
+    assert shares > emm.set_params(ranking="theta").score(bags[400:]) + 0.04
+
+
+def test_threads_and_kernels_of_a_fitted_model_may_change():
+    rng = np.random.default_rng(3)
+    bags = sample_bags(planted_topics(5, 40, 0.5, rng), 30, rng=rng).bags
+    emm = EMM(learning="likelihood", calibration_folds=0).fit(bags)
+    before = emm.predict_proba(bags)
+    np.testing.assert_array_equal(emm.set_params(n_jobs=2).predict_proba(bags), before)
+    assert emm.settings_.n_threads == 2
+    np.testing.assert_allclose(emm.set_params(kernels="reference").predict_proba(bags), before, rtol=1e-9)

@@ -119,7 +119,7 @@ def test_strong_guidance_ends_in_hard_guidance():
 
 
 def test_learning_lambda_without_the_normaliser_runs_away():
-    # Deviation D3: every pass shrinks the rate of a tag that holds regions, without end.
+    # D12: every pass shrinks the rate of a tag that holds regions, without end.
     bags = random_problem(5)
     _, early = bounds_of(bags, Settings({"words": 1.0}, bounded=False), 20)
     _, late = bounds_of(bags, Settings({"words": 1.0}, bounded=False), 200)

@@ -110,7 +110,7 @@ def test_a_promise_of_a_petabyte_costs_no_memory(path):
 
 def test_a_manifest_longer_than_allowed_is_refused_by_its_length_alone(path):
     path.write_bytes(HEADER.pack(MAGIC, FORMAT, MAX_MANIFEST_BYTES + 1, bytes(32)))
-    assert "at most 67,108,864 are allowed" in refusal(path)
+    assert "at most 16,777,216 are allowed" in refusal(path)
 
 
 def test_a_newer_format_asks_for_an_upgrade(path):

@@ -17,10 +17,10 @@ from tagmix.learners import files, fitting
 from tagmix.learners.calibration import probabilities
 from tagmix.learners.explain import Explainer, Explanation
 from tagmix.learners.inputs import as_bags, check_rates, check_tags, check_vocabulary
-from tagmix.learners.parameters import packed_state, unpacked_state
+from tagmix.learners.parameters import packed_state, rewire, unpacked_state
 from tagmix.learners.training import shard_size
 from tagmix.model.estep import guided_posterior
-from tagmix.model.predict import infer_theta, tag_scores
+from tagmix.model.predict import infer_pictures, infer_regions, tag_scores
 
 
 class EMM(BaseEstimator):
@@ -36,7 +36,10 @@ class EMM(BaseEstimator):
         not (EMM_m).
     inference : how an uncaptioned picture is explained: "variational" (a posterior) or "map" (a
         convex problem whose answer has exact zeros: few tags, the others at probability 0).
-    normaliser : "bounded" keeps the normaliser of θ in the bound; "dropped" is the paper as printed.
+    normaliser : "bounded" keeps the normaliser of θ in the bound; "dropped" is the paper as printed,
+        with λ held at 1 because nothing else holds it then.
+    ranking : "shares" ranks tags by the share of regions they hold, "theta" by the paper's θ̂, which
+        counts the prior twice.
     evidence : κ, the power that a region's words are raised to; one number or one a view. 1 is the
         paper; smaller values mend its overconfidence. Choose it by cross-validation.
     supervision : "hard" explains a captioned picture by its own tags only; a number multiplies the
@@ -80,6 +83,7 @@ class EMM(BaseEstimator):
         learning: str = "margin",
         inference: str = "variational",
         normaliser: str = "bounded",
+        ranking: str = "shares",
         evidence: float | Mapping[str, float] = 1.0,
         supervision: float | str = "hard",
         max_iter: int = 100,
@@ -92,7 +96,7 @@ class EMM(BaseEstimator):
         margin_posterior: str = "free",
         margin_rounds: int = 1,
         margin_tol: float = 1e-3,
-        calibration_folds: int = 3,
+        calibration_folds: int = 5,
         estep_tol: float = 1e-4,
         estep_max_iter: int = 200,
         memory_mb: float = 256.0,
@@ -106,6 +110,7 @@ class EMM(BaseEstimator):
         self.learning = learning
         self.inference = inference
         self.normaliser = normaliser
+        self.ranking = ranking
         self.evidence = evidence
         self.supervision = supervision
         self.max_iter = max_iter
@@ -138,6 +143,13 @@ class EMM(BaseEstimator):
         fitting.fit(self, bags, rates)
         return self
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; kernels and threads of a fitted model change at once, and no result does."""
+        super().set_params(**params)
+        if hasattr(self, "params_") and {"n_jobs", "kernels"} & params.keys():
+            rewire(self)
+        return self
+
     def _shards(self, bags: Bags) -> Iterator[slice]:
         memory = self.memory_mb * 2**20
         return bags.shards(shard_size(bags, False, memory, n_tags=self.params_.n_tags))
@@ -148,10 +160,10 @@ class EMM(BaseEstimator):
         check_vocabulary(bags, self.widths_)
         return bags, check_rates(rates, len(bags), self.params_.n_tags)
 
-    def _theta_and_phi(self, bags: Bags, rates: Floats | None) -> Iterator[tuple[slice, Floats, Floats]]:
+    def _free_regions(self, bags: Bags, rates: Floats | None) -> Iterator[tuple[slice, Floats]]:
         for where in self._shards(bags):
             own = None if rates is None else rates[where]
-            yield where, *infer_theta(bags[where], self.params_, self.settings_, self.inference, own)
+            yield where, infer_regions(bags[where], self.params_, self.settings_, self.inference, own)
 
     def predict_proba(self, X: Any, *, rates: Any = None) -> Floats:
         """Return p(Y|X), images × tags, rows summing to 1: how the picture is shared among tags.
@@ -160,9 +172,13 @@ class EMM(BaseEstimator):
         """
         bags, own = self._checked(X, rates)
         scores = np.empty((len(bags), self.params_.n_tags))
-        for where, theta, _ in self._theta_and_phi(bags, own):
-            prior = self.params_.rates[None, :] if own is None else own[where]
-            scores[where] = tag_scores(theta, self.params_.weights, prior)
+        for where in self._shards(bags):
+            rows = None if own is None else own[where]
+            held = infer_pictures(
+                bags[where], self.params_, self.settings_, self.inference, self.ranking, rows
+            )
+            prior = self.params_.rates[None, :] if rows is None else rows
+            scores[where] = tag_scores(held, self.params_.weights, prior)
         return scores
 
     def top_tags(self, X: Any, k: int = 5, *, rates: Any = None) -> Ints:
@@ -209,7 +225,7 @@ class EMM(BaseEstimator):
     ) -> Iterator[tuple[slice, Floats]]:
         if captioned:
             check_tags(bags, self.tag_names_)
-        for where, _, phi in self._theta_and_phi(bags, rates):
+        for where, phi in self._free_regions(bags, rates):
             shard = bags[where]
             if captioned:
                 own = None if rates is None else rates[where]
@@ -223,7 +239,7 @@ class EMM(BaseEstimator):
         column = fitting.tag_column(self.tag_names_, tag)
         explainer = Explainer(self.params_, self.settings_, column, self.tag_names_[column])
         answers = []
-        for where, _, phi in self._theta_and_phi(bags, own):
+        for where, phi in self._free_regions(bags, own):
             shard = bags[where]
             for n in range(len(shard)):
                 part = phi[shard.offsets[n] : shard.offsets[n + 1]]

@@ -19,6 +19,7 @@ CHOICES = {
     "learning": ("likelihood", "margin"),
     "inference": ("variational", "map"),
     "normaliser": ("bounded", "dropped"),
+    "ranking": ("shares", "theta"),
     "margin_posterior": ("free", "guided"),
     "kernels": tuple(KERNELS),
 }
@@ -55,9 +56,16 @@ def check_parameters(emm: "EMM") -> None:
         raise ParameterError("calibration_folds must be 0 (none) or >= 2, got 1: one fold holds nothing out.")
     if emm.n_jobs is not None and not isinstance(emm.n_jobs, Integral):
         raise ParameterError(f"n_jobs must be a whole number or None, got {emm.n_jobs!r}: -1 is all cores.")
-    chi: Any = emm.chi
+    _check_chi(emm.chi)
+
+
+def _check_chi(chi: Any) -> None:
     if not (isinstance(chi, tuple | list) and len(chi) == 2 and all(_is_number(x) and x > 0 for x in chi)):
         raise ParameterError(f"chi must be two numbers > 0, got {chi!r}: pass (shape, rate).")
+    if chi[0] <= 1:
+        raise ParameterError(
+            f"chi's shape must be above 1, got {chi[0]!r}: below, λ has no mode to settle at."
+        )
 
 
 def _is_number(value: Any) -> bool:
@@ -106,6 +114,13 @@ def _evidence(evidence: float | Mapping[str, float], counted: Mapping[str, bool]
     if not kappa:
         raise ParameterError(f"evidence must name at least one view of {views}, got none: add one.")
     return {view: float(value) for view, value in kappa.items()}
+
+
+def rewire(emm: "EMM") -> None:
+    """Let a fitted model compute with the kernels and threads that its parameters now ask for."""
+    check_parameters(emm)
+    emm.settings_ = settings_of_views(emm, dict.fromkeys(emm.settings_.evidence, True))
+    emm.params_ = rewired(emm.params_, emm.settings_.kernels, emm.settings_.n_threads)
 
 
 def rewired(params: Params, kernels: Any, n_threads: int) -> Params:

@@ -11,7 +11,7 @@ from tagmix.bags import Bags
 from tagmix.learners.monitor import Monitor
 from tagmix.model import estep, mstep
 from tagmix.model.params import Params, Settings
-from tagmix.model.predict import infer_theta
+from tagmix.model.predict import infer_pictures
 
 # z̄ below this is left out of the margin problem: at weights of 100 it moves a margin of 1 by 1e-5.
 SHARE_FLOOR = 1e-7
@@ -66,7 +66,8 @@ def expectation_maximisation(
     corpus: Corpus, params: Params, monitor: Monitor, max_iter: int, learn_eta: bool
 ) -> Params:
     """Return the parameters when the bound has settled or ``max_iter`` iterations are over."""
-    settings, learn_rates = corpus.settings, corpus.rates is None
+    settings = corpus.settings
+    learn_rates = corpus.rates is None and settings.bounded  # without the normaliser λ runs away (D12)
     for _ in range(max_iter):
         total = estep.Statistics.of_nothing(params)
         for shard, posterior in corpus.posteriors(params):
@@ -84,9 +85,8 @@ def free_shares(corpus: Corpus, params: Params, inference: str) -> Counts:
     parts = []
     for where in corpus.bags.shards(size):
         shard = corpus.bags[where]
-        _, phi = infer_theta(shard, params, corpus.settings, inference, corpus.rates_of(where))
-        sums = np.add.reduceat(phi, shard.offsets[:-1], axis=0)  # training images have regions
-        parts.append(_sparse(sums / np.diff(shard.offsets)[:, None]))
+        own = corpus.rates_of(where)
+        parts.append(_sparse(infer_pictures(shard, params, corpus.settings, inference, "shares", own)))
     return csr_array(vstack(parts, format="csr"))
 
 

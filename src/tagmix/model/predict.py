@@ -16,26 +16,55 @@ def theta_hat(posterior: Posterior, rates: Floats) -> Floats:
     return theta
 
 
-def tag_scores(theta: Floats, weights: Floats, rates: Floats) -> Floats:
-    """Return p(Y|X) ≈ w∘θ̂/‖w∘θ̂‖₁; where no tag is left, the prior's share 1/λ.
+def tag_scores(held: Floats, weights: Floats, rates: Floats) -> Floats:
+    """Return p(Y|X) ∝ w∘held, rows summing to 1; where no tag is left, the prior's share 1/λ.
 
     >>> tag_scores(np.array([[0.0, 0.0], [1.0, 3.0]]), np.array([1.0, 2.0]), np.ones((1, 2))).tolist()
     [[0.5, 0.5], [0.14285714285714285, 0.8571428571428571]]
     """
-    scores = theta * weights
+    scores = held * weights
     empty = scores.sum(axis=1) <= 0
     scores[empty] = np.broadcast_to(1 / rates, scores.shape)[empty]
     return scores / scores.sum(axis=1, keepdims=True)
 
 
-def infer_theta(
-    shard: Bags, params: Params, settings: Settings, inference: str, rates: Floats | None = None
-) -> tuple[Floats, Floats]:
-    """Return θ̂ (images × tags) and φ (regions × tags) of a shard without using its captions."""
+def infer_pictures(
+    shard: Bags,
+    params: Params,
+    settings: Settings,
+    inference: str,
+    ranking: str = "shares",
+    rates: Floats | None = None,
+) -> Floats:
+    """Return what images are ranked by, images × tags, without using their captions.
+
+    ``"shares"`` is E[z̄] = S/M, the share of regions a tag holds, which the margins are learnt on;
+    ``"theta"`` is the paper's θ̂, which multiplies S by the prior once more (D16).
+    """
     rows = params.rates[None, :] if rates is None else np.atleast_2d(rates)
     if inference == "map":
         evidence = evidence_of(shard, params, settings)
         theta = infer_map(evidence, shard.offsets, rows, n_threads=settings.n_threads).theta
-        return theta, region_posterior(evidence, theta, shard.offsets)
+        return theta if ranking == "theta" else _per_region(theta * rows, shard)  # at the optimum S = λθ
     posterior = free_posterior(shard, params, settings, rates)
-    return theta_hat(posterior, rows), posterior.phi.reshape(-1, params.n_tags)
+    if ranking == "theta":
+        return theta_hat(posterior, rows)
+    return _per_region(posterior.S.reshape(len(shard), -1), shard)
+
+
+def _per_region(S: Floats, shard: Bags) -> Floats:
+    """Return S/M; an image without regions has 0."""
+    shares: Floats = S / np.maximum(np.diff(shard.offsets), 1)[:, None]
+    return shares
+
+
+def infer_regions(
+    shard: Bags, params: Params, settings: Settings, inference: str, rates: Floats | None = None
+) -> Floats:
+    """Return φ, regions × tags, without using the captions."""
+    if inference == "map":
+        rows = params.rates[None, :] if rates is None else np.atleast_2d(rates)
+        evidence = evidence_of(shard, params, settings)
+        theta = infer_map(evidence, shard.offsets, rows, n_threads=settings.n_threads).theta
+        return region_posterior(evidence, theta, shard.offsets)
+    return free_posterior(shard, params, settings, rates).phi.reshape(-1, params.n_tags)

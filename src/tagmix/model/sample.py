@@ -25,7 +25,7 @@ def planted_topics(n_tags: int, n_words: int, overlap: float, rng: np.random.Gen
     all tags share. 0 gives tags without a word in common, 1 tags that no words can tell apart.
 
     >>> planted_topics(2, 4, 0.0, np.random.default_rng(0)).round(2).tolist()
-    [[0.4, 0.6, 0.0, 0.0], [0.0, 0.0, 0.01, 0.99]]
+    [[0.4, 0.6, 0.0, 0.0], [0.0, 0.0, 0.9, 0.1]]
     """
     if not 0 <= overlap <= 1 or n_words < n_tags:
         raise ParameterError(

@@ -1,8 +1,9 @@
 """Turn ranking scores into probabilities that mean what they say, and into few, right tags.
 
-Fitted on scores of images that the model did not see: logit p = a·log score + b + o_c, with an
-offset o_c for each tag held near 0 by a Gaussian prior (rare tags have little to say for
-themselves), then a monotone correction over all tags together (isotonic), then a threshold a tag.
+Fitted on scores of images that the model did not see: logit p = a_c·log score + b_c, with a slope and
+a bias for each tag, held near those of all tags by a Gaussian prior (rare tags have little to say for
+themselves; a tag whose scores say nothing gets a flat slope), then a monotone correction over all tags
+together (isotonic), then a threshold a tag.
 """
 
 from typing import NamedTuple
@@ -22,14 +23,15 @@ POSITIVES_PER_BIN = 10.0
 PSEUDO_TAGS = 500.0
 GRID = np.linspace(0.02, 0.98, 97)
 ROUNDS = 30
+# How far a tag may lie from all tags, as a standard deviation: in units of the common slope, in nats.
+SLOPE_SPREAD, BIAS_SPREAD = 0.5, 1.0
 
 
 class Calibration(NamedTuple):
-    """Slope and bias over log scores, an offset a tag, the correction's knots, a threshold a tag."""
+    """A slope and a bias over log scores a tag, the correction's knots, a threshold a tag."""
 
-    slope: float
-    bias: float
-    offsets: Floats
+    slopes: Floats
+    biases: Floats
     knots: Floats
     levels: Floats
     thresholds: Floats
@@ -38,42 +40,48 @@ class Calibration(NamedTuple):
 def fit_calibration(scores: Floats, tags: Floats) -> Calibration:
     """Return the calibration of held-out scores (images × tags) against what was true."""
     x = np.log(np.maximum(scores, FLOOR))
-    slope, bias, offsets = _fit_logistic(x, tags)
-    raw = slope * x + bias + offsets
-    knots, levels = _fit_correction(raw.ravel(), tags.ravel())
-    unfinished = Calibration(slope, bias, offsets, knots, levels, np.full(len(offsets), 0.5))
+    slopes, biases = _fit_logistic(x, tags)
+    knots, levels = _fit_correction((slopes * x + biases).ravel(), tags.ravel())
+    unfinished = Calibration(slopes, biases, knots, levels, np.full(len(slopes), 0.5))
     return unfinished._replace(thresholds=_best_thresholds(probabilities(scores, unfinished), tags))
 
 
 def probabilities(scores: Floats, calibration: Calibration) -> Floats:
     """Return the probability that each image has each tag."""
-    raw = calibration.slope * np.log(np.maximum(scores, FLOOR)) + calibration.bias + calibration.offsets
+    raw = calibration.slopes * np.log(np.maximum(scores, FLOOR)) + calibration.biases
     return np.interp(raw, calibration.knots, calibration.levels)
 
 
-def _fit_logistic(x: Floats, tags: Floats) -> tuple[float, float, Floats]:
-    """Maximise the likelihood plus −Σo²/2, by Newton in (a, b) and in each o_c in turn."""
-    offsets = np.zeros(x.shape[1])
-    share = np.clip(tags.mean(), 1e-6, 1 - 1e-6)
-    centre = float(x.mean())
+def _fit_logistic(x: Floats, tags: Floats) -> tuple[Floats, Floats]:
+    """Return a slope and a bias a tag: all tags' first, then each one's own, held near it."""
+    # From the scores of true tags a slope turns about the middle of what matters, not about far zeros.
+    centre = float(x[tags > 0].mean()) if tags.any() else 0.0
     z = x - centre
-    ab = np.array([0.0, logit(share)])
+    common = np.array([[0.0], [logit(np.clip(tags.mean(), 1e-6, 1 - 1e-6))]])
+    loose = np.full((2, 1), 1e-6)
+    common = _newton(z.reshape(-1, 1), tags.reshape(-1, 1), common, common, loose)
+    tight = 1 / np.array([[SLOPE_SPREAD * max(common[0, 0], 1e-3)], [BIAS_SPREAD]]) ** 2
+    own = _newton(z, tags, np.repeat(common, x.shape[1], axis=1), common, tight)
+    return own[0], own[1] - own[0] * centre
+
+
+def _newton(z: Floats, tags: Floats, start: Floats, mean: Floats, precision: Floats) -> Floats:
+    """Maximise Σ log p(tag | slope·z + bias) − precision/2·(slope, bias − mean)², a column a problem."""
+    ab = start.copy()
     for _ in range(ROUNDS):
-        p = expit(ab[0] * z + ab[1] + offsets)
-        residual, weight = tags - p, p * (1 - p)
-        gradient = np.array([(residual * z).sum(), residual.sum()])
-        cross = (weight * z).sum()
-        hessian = np.array([[(weight * z * z).sum(), cross], [cross, weight.sum()]])
-        step = np.linalg.solve(hessian + 1e-9 * np.eye(2), gradient)
+        p = expit(ab[0] * z + ab[1])
+        weight, residual = p * (1 - p), tags - p
+        pull = precision * (ab - mean)
+        g0, g1 = (residual * z).sum(axis=0) - pull[0], residual.sum(axis=0) - pull[1]
+        h00, h11 = (weight * z * z).sum(axis=0) + precision[0], weight.sum(axis=0) + precision[1]
+        h01 = (weight * z).sum(axis=0)
+        determinant = h00 * h11 - h01 * h01
+        step = np.array([h11 * g0 - h01 * g1, h00 * g1 - h01 * g0]) / determinant
         ab = ab + np.clip(step, -1.0, 1.0)
-        ab[0] = max(ab[0], 0.0)  # a better score never makes a tag less probable
-        p = expit(ab[0] * z + ab[1] + offsets)
-        slope = (tags - p).sum(axis=0) - offsets
-        move = np.clip(slope / ((p * (1 - p)).sum(axis=0) + 1.0), -1.0, 1.0)
-        offsets = offsets + move
-        if max(np.abs(step).max(), np.abs(move).max()) < 1e-6:
+        ab[0] = np.maximum(ab[0], 0.0)  # a better score never makes a tag less probable
+        if np.abs(step).max() < 1e-6:
             break
-    return float(ab[0]), float(ab[1] - ab[0] * centre), offsets
+    return ab
 
 
 def _fit_correction(raw: Floats, tags: Floats) -> tuple[Floats, Floats]:

@@ -109,17 +109,17 @@ def _params(arrays: Mapping[str, Any], emm: "EMM") -> Params:
 
 
 def _calibration(arrays: Mapping[str, Any], n_tags: int) -> Calibration | None:
-    if "calibration.slope" not in arrays:
+    if "calibration.slopes" not in arrays:
         return None
     n_knots = len(arrays["calibration.knots"])
-    shapes = {"slope": (), "bias": (), "knots": (n_knots,), "levels": (n_knots,)}
+    shapes = {"knots": (n_knots,), "levels": (n_knots,)}
     parts = {
         k: _array(arrays, f"calibration.{k}", shapes.get(k, (n_tags,)), -np.inf) for k in Calibration._fields
     }
     shares = (parts["levels"], parts["thresholds"])
     if not n_knots or np.any(np.diff(parts["knots"]) < 0) or any(a.min() < 0 or a.max() > 1 for a in shares):
         raise ValueError("calibration needs rising knots, levels and thresholds between 0 and 1")
-    return Calibration(float(parts.pop("slope")), float(parts.pop("bias")), **parts)
+    return Calibration(**parts)
 
 
 def _array(

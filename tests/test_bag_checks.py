@@ -64,6 +64,10 @@ def test_instances_that_are_no_matrix_of_counts_are_refused(instances, message):
         ([[0, 2, 3]], r"one-dimensional list of whole numbers, got shape \(1, 3\)"),
         ([], r"one-dimensional list of whole numbers, got shape \(0,\)"),
         (["0", "3"], r"list of whole numbers, got shape \(2,\) of <U1"),
+        (
+            [2, 1],
+            r"got 2 … 1: if n is the regions of each image, pass np.concatenate\(\[\[0\], np.cumsum\(n\)\]\)",
+        ),
         ([[0], [1, 2]], r"offsets must be an array, got rows of unequal length: pass \[0,"),
     ],
 )
@@ -80,10 +84,12 @@ def test_offsets_that_do_not_cut_the_regions_are_refused(offsets, message):
         ([[1, -1], [0, 1]], r"tags must be 0 or 1"),
         ([[1, np.nan], [0, 1]], r"tags must be 0 or 1"),
         (
-            [["sky"], ["sea"]],
-            r"tags must be a two-dimensional matrix of numbers, got 2 dimension\(s\) of <U3",
+            ["sky", "sea"],
+            r"matrix of numbers, got 1 dimension\(s\) of <U3: .* or a list of names for each image",
         ),
-        ([["sky", "sea"], ["sky"]], r"tags must be an array, got rows of unequal length: pass images × tags"),
+        ([[1, 0], [1]], r"tags must be an array, got rows of unequal length: pass images × tags"),
+        ([["sky"]], r"one row an image \(2\), got shape \(1, 1\)"),
+        ([["sky", "sky"], []], r"each tag once an image, got one twice"),
         (
             csr_array((np.ones(2, int), [0, 0], [0, 2, 2]), shape=(2, 2)),
             r"each tag once an image, got one twice",
@@ -103,7 +109,8 @@ def test_tags_that_are_no_indicator_are_refused(tags, message):
     [
         ({"tag_names": ["sky", "sky"]}, r"tag_names must differ from each other, got 'sky' twice: merge"),
         ({"tag_names": ["sky"]}, r"tag_names must be 2 names, got 1: pass one name each"),
-        ({"tags": None, "tag_names": ["sky"]}, r"tag_names must be 0 names, got 1"),
+        ({"tags": None, "tag_names": ["sky"]}, r"tag_names name .*, got 1 names and no tags: pass tags too"),
+        ({"tags": [["sky"], ["cow"]], "tag_names": ["sky"]}, r"among the 1 tag names, got 'cow': add it"),
         ({"ids": ["a"]}, r"ids must be 2 names, got 1: pass one name each"),
         ({"ids": ["a", "a"]}, r"ids must differ from each other, got 'a' twice"),
         (

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
+from sklearn.preprocessing import StandardScaler
 
 from tagmix import Bags, BagsError
 
@@ -114,6 +115,32 @@ def test_repr_tells_sizes_and_kinds_of_views():
     expected = "Bags(3 images, 3 regions, 2 tags; sift: 3 words, net: 3 dimensions)"
     assert repr(small()) == expected
     assert repr(small().with_tags(None)) == expected.replace("2 tags", "no tags")
+    one = Bags(np.array([[1]]), [0, 1], [[1]])
+    assert repr(one) == "Bags(1 image, 1 region, 1 tag; words: 1 word)"
+
+
+@pytest.mark.parametrize("convert", [np.asarray, np.array, StandardScaler().fit])
+def test_bags_do_not_turn_into_an_array(convert):
+    with pytest.raises(
+        BagsError, match=r"bags are not a matrix and cannot become an array: take one of bags.views"
+    ):
+        convert(small())
+
+
+def test_tags_may_be_names_for_each_image():
+    counts, offsets = np.ones((3, 2), dtype=int), [0, 1, 2, 3]
+    for rows in (
+        [["sky", "sea"], [], ["sky"]],
+        (("sea", "sky"), (), ("sky",)),
+        [{"sky", "sea"}, set(), {"sky"}],
+    ):
+        bags = Bags(counts, offsets, rows)
+        assert bags.tag_names == ("sea", "sky")
+        assert bags.captions.toarray().tolist() == [[1, 1], [0, 0], [0, 1]]
+    ordered = Bags(counts, offsets, [["sky", "sea"], [], ["sky"]], ["sky", "cow", "sea"])
+    assert ordered.tag_names == ("sky", "cow", "sea")
+    assert ordered.captions.toarray().tolist() == [[1, 0, 1], [0, 0, 0], [1, 0, 0]]
+    assert Bags(counts, offsets, [[], [], []]).n_tags == 0
 
 
 def test_sizes_are_those_of_the_parts():
@@ -150,6 +177,9 @@ def test_dense_whole_numbers_are_counts_and_dense_real_ones_an_embedding():
     assert isinstance(bags.views["counts"], csr_array)
     assert bags.views["network"].dtype == np.float64
     assert bags.views["network"].tolist() == [[-1.0, 2.0]]
+    whole = Bags(np.array([[1.0, 2.0]]), [0, 1])  # the type decides, not the values
+    assert whole.views["words"].tolist() == [[1.0, 2.0]]
+    assert isinstance(Bags(csr_array([[0.5, 2.0]]), [0, 1]).views["words"], csr_array)
 
 
 def test_explicit_zeros_are_dropped_and_duplicates_summed_beyond_a_byte():
@@ -242,7 +272,7 @@ def test_joining_nothing_is_refused():
 
 def test_bags_without_captions_say_how_to_get_them():
     bare = small().with_tags(None)
-    with pytest.raises(BagsError, match=r"carry no captions.*with_tags"):
+    with pytest.raises(BagsError, match=r"these bags have no tags: pass `tags`.*with_tags"):
         _ = bare.captions
     with pytest.raises(BagsError, match="no tags to select from"):
         bare.select_tags([0])

@@ -1,7 +1,7 @@
 """What makes the parts of Bags legal; each check returns the part in its one stored form."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,10 @@ from tagmix.errors import BagsError
 # Counts that fit are kept in two bytes: word histograms are small whole numbers, and the loops
 # over them are bound by memory.
 SMALL = np.iinfo(np.uint16).max
+# Beyond this a double no longer counts by ones.
+MOST = 1e15
+# Columns are numbered in four bytes; names are held for each tag.
+WIDEST, MOST_TAGS = 2**31, 10_000_000
 
 View = Counts | Floats
 
@@ -34,7 +38,8 @@ def checked_views(instances: Any) -> dict[str, View]:
 
 def _checked_view(name: str, view: Any) -> View:
     matrix = _matrix(f"view {name!r}", view, "regions × words")
-    if is_sparse(matrix) or matrix.dtype.kind in "bui":  # whole numbers are counts, real ones an embedding
+    # The type decides and never the values: a cut of an embedding is an embedding, whatever is in it.
+    if is_sparse(matrix) or matrix.dtype.kind in "bui":
         return _counts(name, csr_array(matrix))
     return _finite(name, matrix.astype(np.float64))
 
@@ -74,6 +79,12 @@ def _counts(name: str, matrix: Counts) -> Counts:
             f"counts of view {name!r} must not be negative, got {counts.data.min()} in region {row}: "
             "pass how often each word occurs, or a dense float matrix if these are embeddings."
         )
+    if counts.data.size and counts.data.max() > MOST:
+        raise BagsError(
+            f"counts of view {name!r} must be at most {MOST:g}, got {counts.data.max():g}: are these counts?"
+        )
+    if counts.shape[1] >= WIDEST:
+        raise BagsError(f"view {name!r} must have fewer than {WIDEST:,} words, got {counts.shape[1]:,}.")
     counts.eliminate_zeros()
     counts.data = _smallest(counts.data)
     return counts
@@ -110,9 +121,12 @@ def checked_offsets(offsets: Any, n_regions: int) -> Ints:
             f"{array.dtype}: pass [0, regions of the first image, …]."
         )
     if array[0] != 0 or array[-1] != n_regions:
+        way_out = "was the first or the last image left out of `offsets`?"
+        if array.sum() == n_regions:
+            way_out = "if n is the regions of each image, pass np.concatenate([[0], np.cumsum(n)])."
         raise BagsError(
             f"offsets must start at 0 and end at the number of regions {n_regions}, got {array[0]} … "
-            f"{array[-1]}: was the first or the last image left out of `offsets`?"
+            f"{array[-1]}: {way_out}"
         )
     if np.any(np.diff(array.astype(np.int64)) < 0):
         at = int(np.argmax(np.diff(array.astype(np.int64)) < 0))
@@ -123,15 +137,49 @@ def checked_offsets(offsets: Any, n_regions: int) -> Ints:
     return array.astype(np.int64)
 
 
+def tags_by_name(tags: Any, names: Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
+    """Return images × tags and the tags' names; what is no list of names for each image stays as it is.
+
+    The names, where not given, are those that occur, sorted.
+
+    >>> tags_by_name([["sky", "sea"], ["sky"]], None)[1]
+    ['sea', 'sky']
+    """
+    if not _are_names(tags):
+        return tags, names
+    order = sorted({name for row in tags for name in row}) if names is None else [str(name) for name in names]
+    column = {name: i for i, name in enumerate(order)}
+    unknown = next((name for row in tags for name in row if name not in column), None)
+    if unknown is not None:
+        raise BagsError(
+            f"tags must be among the {len(order)} tag names, got {unknown!r}: add it, or leave it out."
+        )
+    starts = np.cumsum([0, *(len(row) for row in tags)])
+    columns = np.array([column[name] for row in tags for name in row], dtype=np.int64)
+    ones = np.ones(len(columns), dtype=np.uint8)
+    return csr_array((ones, columns, starts), shape=(len(tags), len(order))), order
+
+
+def _are_names(tags: Any) -> bool:
+    """Return whether this is a list with a list (tuple, set) of strings for each image, and not all empty."""
+    if not isinstance(tags, list | tuple) or not all(isinstance(row, list | tuple | set) for row in tags):
+        return False
+    return any(tags) and all(isinstance(name, str) for row in tags for name in row)
+
+
 def checked_tags(tags: Any, n_images: int) -> Counts | None:
     """Return the tags as CSR of 0 and 1, one row an image."""
     if tags is None:
         return None
-    matrix = csr_array(_matrix("tags", tags, "images × tags"))
+    matrix = csr_array(_matrix("tags", tags, "images × tags of 0 and 1, or a list of names for each image"))
     if matrix.shape[0] != n_images:
         raise BagsError(
             f"tags must have one row an image ({n_images}), got shape {matrix.shape}: "
             "pass images × tags; offsets has one entry more than there are images."
+        )
+    if matrix.shape[1] > MOST_TAGS:
+        raise BagsError(
+            f"there can be at most {MOST_TAGS:,} tags, got {matrix.shape[1]:,} columns: keep those used."
         )
     matrix = matrix.copy()
     matrix.eliminate_zeros()
@@ -152,12 +200,14 @@ def checked_names(what: str, names: Sequence[Any] | None, length: int) -> tuple[
     """Return names as strings, as many as there are columns (or images), none twice."""
     if names is None:
         return None
+    if not isinstance(names, Iterable) or isinstance(names, str):
+        raise BagsError(f"{what} must be a list of {length} names, got {names!r:.60}: pass one name each.")
     strings = tuple(str(name) for name in names)
     if len(strings) != length:
         raise BagsError(f"{what} must be {length} names, got {len(strings)}: pass one name each.")
     if len(set(strings)) != len(strings):
         twice = next(name for name, times in Counter(strings).items() if times > 1)
-        raise BagsError(f"{what} must differ from each other, got {twice!r} twice: merge or rename them.")
+        raise BagsError(f"{what} must differ from each other, got {twice!r:.60} twice: merge or rename them.")
     return strings
 
 
@@ -184,6 +234,8 @@ def checked_index(index: Any, length: int, what: str) -> Ints:
 def checked_pictures(pictures: Mapping[str, Any] | None, n_images: int) -> dict[str, Floats]:
     """Return the views of whole images, dense, one row an image."""
     checked: dict[str, Floats] = {}
+    if pictures is not None and not isinstance(pictures, Mapping):
+        raise BagsError(f"pictures must be views by name, got {pictures!r:.60}: pass {{name: matrix}}.")
     for name, view in (pictures or {}).items():
         matrix = _matrix(f"picture view {name!r}", view, "images × features")
         if matrix.shape[0] != n_images:

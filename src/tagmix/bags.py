@@ -16,6 +16,7 @@ from tagmix.bag_checks import (
     checked_tags,
     checked_views,
     freeze,
+    tags_by_name,
 )
 from tagmix.errors import BagsError
 
@@ -34,11 +35,15 @@ class Bags:
 
     Parameters
     ----------
-    instances : CSR of counts (regions × words), or views ``{"sift": CSR, "network": dense}``.
-        Whole numbers and sparse matrices are word counts; dense real matrices are embeddings.
-    offsets : where each image's regions start; one more than there are images.
-    tags : images × tags, 0 or 1, sparse or dense; None where nobody has said.
-    tag_names, ids : names of the tags and of the images; numbered when left out.
+    instances : counts (regions × words), or views ``{"sift": counts, "network": dense}``. The type
+        decides: sparse matrices, and dense ones of a whole-number type, are word counts; dense
+        floats are an embedding, whatever their values. Dense counts in floats: ``.astype(int)``.
+    offsets : where each image's regions start, closed by the number of regions; from the regions of
+        each image, ``np.concatenate([[0], np.cumsum(n)])``.
+    tags : a list of tag names for each image, or images × tags of 0 and 1, sparse or dense; None
+        where nobody has said.
+    tag_names, ids : names of the tags, in column order, and of the images; when left out, tags given
+        by name are sorted and others numbered.
     pictures : views of the whole image, ``{"network": images × features}``.
 
     Legal, because albums have them: regions without words, images with one region or none, images
@@ -49,6 +54,8 @@ class Bags:
     Bags(2 images, 3 regions, 2 tags; words: 3 words)
     >>> bags[1].views["words"].toarray().tolist()
     [[1, 1, 0]]
+    >>> bags.with_tags([["sky", "sea"], ["sky"]]).tag_names
+    ('sea', 'sky')
     """
 
     def __init__(
@@ -92,7 +99,7 @@ class Bags:
     @property
     def views(self) -> dict[str, View]:
         """The views of the regions by name: CSR of counts or dense embeddings."""
-        return dict(self._parts.views)
+        return {name: _outside(view) for name, view in self._parts.views.items()}
 
     @property
     def offsets(self) -> Ints:
@@ -102,14 +109,14 @@ class Bags:
     @property
     def tags(self) -> Counts | None:
         """Images × tags, CSR of 0 and 1; None when the bags carry no captions."""
-        return self._parts.tags
+        return None if self._parts.tags is None else _outside(self._parts.tags)
 
     @property
     def captions(self) -> Counts:
         """The tags, for those who cannot do without them."""
         if self._parts.tags is None:
-            raise BagsError("these bags carry no captions: pass `tags` when making them, or use `with_tags`.")
-        return self._parts.tags
+            raise BagsError("these bags have no tags: pass `tags` when making them, or use `with_tags`.")
+        return _outside(self._parts.tags)
 
     @property
     def tag_names(self) -> tuple[str, ...] | None:
@@ -146,11 +153,17 @@ class Bags:
 
     def __repr__(self) -> str:
         kinds = (
-            f"{name}: {view.shape[1]:,} {'words' if is_sparse(view) else 'dimensions'}"
+            f"{name}: {_some(view.shape[1], 'word' if is_sparse(view) else 'dimension')}"
             for name, view in self._parts.views.items()
         )
-        tags = "no tags" if self.tags is None else f"{self.n_tags:,} tags"
-        return f"Bags({len(self):,} images, {self.n_regions:,} regions, {tags}; {', '.join(kinds)})"
+        tags = "no tags" if self.tags is None else _some(self.n_tags, "tag")
+        sizes = f"{_some(len(self), 'image')}, {_some(self.n_regions, 'region')}, {tags}"
+        return f"Bags({sizes}; {', '.join(kinds)})"
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise BagsError(
+            "bags are not a matrix and cannot become an array: take one of bags.views, or a step for bags."
+        )
 
     def __getitem__(self, index: Any) -> "Bags":
         # scikit-learn asks for bags[rows, ...]
@@ -191,7 +204,7 @@ class Bags:
     def select_tags(self, columns: Any) -> "Bags":
         """Return the same images with only these tags (a mask or column numbers)."""
         if self.tags is None or self.tag_names is None:
-            raise BagsError("these bags carry no tags to select from: pass `tags` when making them.")
+            raise BagsError("these bags have no tags to select from: pass `tags` when making them.")
         kept = checked_index(columns, self.n_tags, "tags")
         names = checked_names("selected tags", [self.tag_names[i] for i in kept], len(kept))
         return Bags._of(self._parts._replace(tags=csr_array(self.tags[:, kept]), tag_names=names))
@@ -226,14 +239,23 @@ def _captions(
     tags: Any, names: Sequence[str] | None, n_images: int, own: tuple[str, ...] | None
 ) -> tuple[Counts | None, tuple[str, ...] | None]:
     """Return checked tags and their names: those given, else their ``own``, else numbered."""
-    matrix = checked_tags(tags, n_images)
-    n_tags = 0 if matrix is None else matrix.shape[1]
-    checked = checked_names("tag_names", names, n_tags)
+    if tags is None and names is not None:
+        raise BagsError(
+            f"tag_names name the columns of tags, got {len(names)} names and no tags: pass tags too."
+        )
+    indicator, names = tags_by_name(tags, names)
+    matrix = checked_tags(indicator, n_images)
     if matrix is None:
         return None, None
+    n_tags = matrix.shape[1]
+    checked = checked_names("tag_names", names, n_tags)
     if checked is None:
         checked = own if own and len(own) == n_tags else tuple(f"tag{i}" for i in range(n_tags))
     return matrix, checked
+
+
+def _some(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _regions_of(offsets: Ints, images: Ints) -> tuple[Ints, Ints]:
@@ -242,6 +264,13 @@ def _regions_of(offsets: Ints, images: Ints) -> tuple[Ints, Ints]:
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     regions = np.arange(starts[-1]) + np.repeat(offsets[images] - starts[:-1], lengths)
     return regions, starts
+
+
+def _outside(view: Any) -> Any:
+    """Return a matrix of its own over the same frozen arrays: what is assigned to it stays outside."""
+    if not is_sparse(view):
+        return view
+    return csr_array((view.data, view.indices, view.indptr), shape=view.shape, copy=False)
 
 
 def _rows(view: Any, regions: Any) -> Any:

@@ -15,3 +15,11 @@ class ParameterError(TagmixError, ValueError):
 
 class ModelFileError(TagmixError, ValueError):
     """A file is not one of ours, is damaged, or was written by a newer tagmix."""
+
+
+class ImageError(TagmixError, ValueError):
+    """A file is not a picture that can be read, or is too large to be read safely."""
+
+
+class AlbumError(TagmixError, ValueError):
+    """A file or folder is not an album of the format it was opened as."""

@@ -60,6 +60,8 @@ def test_statistics_are_matrix_products_too(problem, kernels):
     phi = np.random.default_rng(1).random((starts[-1], N_TAGS))
     owner = np.repeat(np.arange(N_IMAGES), np.diff(starts))
     everything, own = np.ones((N_TAGS, N_WORDS)), np.ones((N_TAGS, N_WORDS))
+    phi[:, ::7] *= 1e-9  # small shares count too, also those at the head of a tile
+    phi[::5] *= 1e-9
     kernels.add_statistics_of_all(rows, phi, everything, 2)
     block = np.concatenate([phi[starts[n] : starts[n + 1]][:, tags[n] > 0].ravel() for n in range(N_IMAGES)])
     kernels.add_statistics_of_own(rows, block, starts, entries, own, 2)
@@ -103,6 +105,33 @@ def test_two_threads_give_the_same_bits_as_one(problem, own):
     one, two = (infer(compiled, problem, own, True, False, n) for n in (1, 2))
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("n_tags", [2, 50])
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("rates_of", ["all", "each"])
+def test_images_of_one_and_of_500_regions_under_rates_far_apart_are_inferred_exactly(n_tags, own, rates_of):
+    # The rates r of such images lie e^35 apart: one table must hold them all.
+    rng = np.random.default_rng(n_tags)
+    sizes = np.array([500, 0, 1, 7, 500, 1])
+    rates = np.exp(rng.choice([-15.0, 0.0, 15.0], (len(sizes) if rates_of == "each" else 1, n_tags)))
+    rates[0, :2] = np.exp([-15.0, 15.0])
+    chosen = [np.array([1]) if own and n in (2, 4) else np.arange(n_tags) for n in range(len(sizes))]
+    widths = np.array([len(tags) for tags in chosen])
+    starts, block_starts = (np.concatenate([[0], np.cumsum(x)]) for x in (widths, widths * sizes))
+    entry_rates = np.concatenate(
+        [np.broadcast_to(rates, (6, n_tags))[n, tags] for n, tags in enumerate(chosen)]
+    )
+    evidence = np.where(rng.random(block_starts[-1]) < 0.1, -1e5, rng.normal(0, 20, block_starts[-1]))
+    answers = []
+    for kernels in (reference, compiled):
+        block, S = evidence.copy(), np.repeat(sizes / widths, widths)
+        r, bound, n_iter = np.zeros(6), np.zeros(6), np.zeros(6, dtype=np.int64)
+        args = block, block_starts, starts, entry_rates, np.zeros(len(S)), rates
+        kernels.infer_images(*args, True, 1e-9, 2000, S, r, bound, n_iter)
+        answers.append((block, S, r, bound))
+    for a, b in zip(*answers, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-10)
 
 
 def test_the_rate_solves_its_equation(problem):

@@ -27,21 +27,23 @@ def test_a_setting_that_is_no_choice_is_refused(train, name, value):
 @pytest.mark.parametrize("value", [-1, np.nan, np.inf, "many", None, True, (1,)])
 def test_a_setting_that_is_no_number_in_its_range_is_refused(train, name, value):
     refused(
-        rf"^{name} must be (whole|finite) and >=? \d", lambda: EMM(**{name: value}).fit(train), ParameterError
+        rf"^{name} must be a (whole )?number from \S+ to \S+, got .*: the default is {getattr(EMM(), name)!r}\.$",
+        lambda: EMM(**{name: value}).fit(train),
+        ParameterError,
     )
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_a_bound_itself_is_legal_only_where_it_says_so(train, name):
-    smallest, inclusive, whole = BOUNDS[name]
+def test_a_bound_itself_is_legal_and_what_lies_beyond_is_not(train, name):
+    smallest, largest, whole = BOUNDS[name]
     legal = EMM(**{**LIKELIHOOD, "max_iter": 3 if name == "tol" else 100, name: smallest})
     if name in ("tol", "max_iter"):
         with pytest.warns(ConvergenceWarning, match="stopped after"):
             legal.fit(train)
-    elif inclusive:
-        legal.fit(train)
     else:
-        refused(rf"{name} must be finite and > 0, got 0", lambda: legal.fit(train), ParameterError)
+        legal.fit(train)
+    beyond = largest + 1 if whole else largest * 1.001
+    refused(rf"{name} must be", lambda: EMM(**{name: beyond}).fit(train), ParameterError)
     if whole:
         refused("whole", lambda: EMM(**{name: smallest + 2.5}).fit(train), ParameterError)
 
@@ -49,15 +51,16 @@ def test_a_bound_itself_is_legal_only_where_it_says_so(train, name):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"supervision": "soft"}, r'supervision must be "hard" or a number >= 0, got \'soft\''),
+        ({"supervision": "soft"}, r'supervision must be "hard" or a number from 0 to 1e\+06, got \'soft\''),
         ({"supervision": -0.5}, r"supervision must be .*, got -0.5"),
         ({"supervision": np.nan}, r"supervision must be .*, got nan"),
         ({"calibration_folds": 1}, r"calibration_folds must be 0 \(none\) or >= 2, got 1"),
-        ({"chi": 2.0}, r"chi must be two numbers > 0, got 2.0: pass \(shape, rate\)"),
-        ({"chi": (1.0, 0.0)}, r"chi must be two numbers > 0"),
-        ({"chi": (1.0, 1.0, 1.0)}, r"chi must be two numbers > 0"),
-        ({"chi": ("a", "b")}, r"chi must be two numbers > 0"),
-        ({"n_jobs": "two"}, r"n_jobs must be a whole number or None, got 'two'"),
+        ({"chi": 2.0}, r"chi must be two numbers from 1e-6 to 1e6, got 2.0: pass \(shape, rate\)"),
+        ({"chi": (1.0, 0.0)}, r"chi must be two numbers from 1e-6 to 1e6"),
+        ({"chi": (1.0, 1.0, 1.0)}, r"chi must be two numbers from 1e-6 to 1e6"),
+        ({"chi": ("a", "b")}, r"chi must be two numbers from 1e-6 to 1e6"),
+        ({"n_jobs": "two"}, r"n_jobs must be a whole number other than 0, or None, got 'two'"),
+        ({"n_jobs": 0}, r"n_jobs must be .*, got 0: None is one thread, -1 is all cores"),
         ({"evidence": 0.0}, r"evidence must be above 0 and at most 1, got 0.0"),
         ({"evidence": 1.5}, r"evidence must be above 0 and at most 1, got 1.5"),
         ({"evidence": "much"}, r"evidence must be above 0 and at most 1, got 'much'"),
@@ -76,6 +79,10 @@ def test_bags_that_teach_nothing_are_refused(train):
         refused(
             r"no image has a tag, so there is nothing to learn from", lambda t=tags: fit(train.with_tags(t))
         )
+    refused(r"learns from images, got bags of 0 images: pass some", lambda: fit(train[[]]))
+    refused(
+        r"EMM requires y to be passed, but the target y is None: pass images × tags", lambda: fit(np.eye(3))
+    )
     refused(r"needs at least 2, got 1 \(1 class\)", lambda: fit(train.with_tags(np.ones((n, 1), dtype=int))))
     empty = Bags(counts[:0], np.zeros(3, dtype=int), [[1, 0], [0, 1]])
     refused(r"no tagged image has a region", lambda: fit(empty))
@@ -127,20 +134,27 @@ def test_captions_by_other_tags_are_refused_where_captions_are_read(plain, test)
             r"tag 0 is 'tag0', that of these bags 'tag1'.*their order", lambda r=read: r(swapped), BagsError
         )
         refused(r"knows 10 tags, these bags carry 2", lambda r=read: r(fewer), BagsError)
-        refused(r"knows 10 tags, these bags carry 0", lambda r=read: r(test.with_tags(None)), BagsError)
+        refused(r"these bags have no tags, and this call", lambda r=read: r(test.with_tags(None)), BagsError)
     plain.predict_proba(swapped)  # where they are not, they do not matter
 
 
 def test_dense_views_are_refused_unless_left_out(train):
     dense = Bags({"net": np.ones((train.n_regions, 2))}, train.offsets, train.captions)
     refused(
-        r"view 'net' is dense, and EMM reads word counts: leave it out",
+        r"view 'net' holds dense floats, an embedding, and EMM reads word counts: .*counts.astype\(int\)",
         lambda: EMM().fit(dense),
         ParameterError,
     )
     both = Bags({"net": dense.views["net"], "words": train.views["words"]}, train.offsets, train.captions)
-    refused(r"view 'net' is dense", lambda: EMM().fit(both), ParameterError)
-    assert EMM(**LIKELIHOOD, evidence={"words": 1.0}).fit(both).widths_ == {"words": 60}
+    refused(
+        r"view 'net' holds dense floats.* name the views to read in `evidence`",
+        lambda: EMM().fit(both),
+        ParameterError,
+    )
+    emm = EMM(**LIKELIHOOD, evidence={"words": 1.0}).fit(both)
+    assert emm.widths_ == {"words": 60}
+    floats = Bags({"words": train.views["words"].toarray().astype(float)}, train.offsets)
+    refused(r"word counts in view 'words', these bags have dense floats", lambda: emm.predict_proba(floats))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +171,7 @@ def test_dense_views_are_refused_unless_left_out(train):
 )
 def test_rates_of_wrong_shape_or_sign_are_refused(train, plain, spoil):
     bad = spoil(np.ones((len(train), train.n_tags)))
-    message = r"rates must be positive and finite, .* \(120 × 10\), got shape"
+    message = r"rates must be numbers from 1e-12 to 1e\+12, .* \(120 × 10\), got"
     refused(message, lambda: EMM(**LIKELIHOOD).fit(train, rates=bad), BagsError)
     refused(message, lambda: plain.predict_proba(train, rates=bad), BagsError)
 
@@ -197,13 +211,26 @@ def test_y_gives_bags_their_captions(train, plain):
     assert plain.score(bare, train.captions) == plain.score(train)
     labels = np.array(["sea", "sky"])[np.arange(len(train)) % 2]
     assert EMM(**LIKELIHOOD).fit(train, labels).tag_names_ == ("sea", "sky")
+    named = [{train.tag_names[tag] for tag in one.captions.indices} for one in train]
+    assert plain.score(bare, named) == plain.score(train)
+    refused(r"X and y must have one row an image, got 120 and 3 rows", lambda: plain.score(bare, named[:3]))
+    refused(r"among the 10 tag names, got 'cow'", lambda: plain.score(bare[:1], [["cow"]]))
+
+
+def test_names_of_each_image_become_tags_in_sorted_order():
+    X, labels = matrix_and_labels()
+    emm = EMM(**LIKELIHOOD).fit(X, [["b", "a"] if label == 10 else ["c"] for label in labels])
+    assert emm.tag_names_ == ("a", "b", "c")
+    best = emm.top_tags(X, 1)[:, 0]
+    assert np.mean((best == 2) == (labels != 10)) > 0.9
 
 
 @pytest.mark.parametrize(
     ("y", "message"),
     [
         ([0, 1], r"one row an image, got 60 and 2 rows: inconsistent numbers of samples"),
-        ([["a"], ["a", "b"]] * 30, r"y must be images × tags or labels, got rows of unequal length"),
+        ([[1], [1, 2]] * 30, r"got rows of unequal length: see sklearn.preprocessing.MultiLabelBinarizer"),
+        ([["a"], ["a", "b"]], r"one row an image, got 60 and 2 rows"),
         (np.full((60, 2), 3), r"tags must be 0 or 1"),
         (np.zeros(60, dtype=int), r"needs at least 2, got 1 \(1 class\)"),
         (np.linspace(0, 1, 60), r"Unknown label type"),

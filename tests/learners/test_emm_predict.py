@@ -1,9 +1,11 @@
 """Predictions are distributions, agree with each other, and can say why."""
 
+import copy
+
 import numpy as np
 import pytest
 
-from tagmix import EMM, Bags, ParameterError, planted_topics, sample_bags
+from tagmix import EMM, Bags, ParameterError, load, planted_topics, sample_bags, top_k_accuracy
 
 LIKELIHOOD = {"learning": "likelihood", "calibration_folds": 0}
 WAYS = [{}, {"inference": "map"}, {"supervision": 1.0}]
@@ -147,7 +149,8 @@ def test_n_words_limits_the_words(plain, test):
 @pytest.mark.parametrize(
     ("tag", "message"),
     [
-        ("cow", r"does not know the tag 'cow': see tag_names_ \(10 tags\)"),
+        ("cow", r"must be one of the model's 10, got 'cow': choose one of tag_names_"),
+        ("Tag3", r"must be one of the model's 10, got 'Tag3': did you mean 'tag3'\?"),
         (10, r"a name or a number from 0 to 9, got 10"),
         (-1, r"a name or a number from 0 to 9, got -1"),
         (1.5, r"a name or a number from 0 to 9, got 1.5"),
@@ -172,13 +175,44 @@ def test_more_tags_than_there_are_give_all_of_them(plain, test):
 
 def test_without_calibration_predict_says_how_to_get_it(plain, test):
     for method in (plain.predict, plain.predict_marginals):
-        with pytest.raises(ParameterError, match=r"not learnt: fit with calibration_folds >= 2.*top_tags"):
+        message = r"not learnt: fit with calibration_folds >= 2.*\(4 for 2 folds\).*top_tags"
+        with pytest.raises(ParameterError, match=message):
             method(test)
 
 
-def test_too_few_images_for_the_folds_leave_calibration_out(train):
-    assert EMM(learning="likelihood", calibration_folds=3).fit(train[:5]).calibration_ is None
+def test_too_few_images_for_the_folds_warn_and_leave_calibration_out(train, test):
+    emm = EMM(learning="likelihood", calibration_folds=3)
+    with pytest.warns(UserWarning, match=r"3 calibration folds need at least 6 images .*, got 5, .*: lower"):
+        emm.fit(train[:5])
+    assert emm.calibration_ is None
+    with pytest.raises(ParameterError, match=r"not learnt: .*\(6 for 3 folds\)"):
+        emm.predict(test)
     assert EMM(learning="likelihood", calibration_folds=3).fit(train[:6]).calibration_ is not None
+
+
+@pytest.mark.parametrize("other", [{"inference": "map"}, {"ranking": "theta"}])
+def test_a_calibration_refuses_scores_that_it_was_not_learnt_for(fitted, test, tmp_path, other):
+    before = fitted.predict(test)
+    emm = copy.deepcopy(fitted).set_params(**other)
+    emm.save(tmp_path / "m")
+    for switched in (emm, load(tmp_path / "m")):
+        switched.top_tags(test)
+        for method in (switched.predict, switched.predict_marginals):
+            with pytest.raises(
+                ParameterError, match=r"learnt for .*\('variational', 'shares'\), now .*: set them"
+            ):
+                method(test)
+        switched.set_params(inference="variational", ranking="shares")
+        np.testing.assert_array_equal(switched.predict(test), before)
+
+
+@pytest.mark.parametrize(("n_tags", "k"), [(2, 1), (5, 2), (6, 3), (12, 5)])
+def test_the_score_shows_half_of_few_tags_so_that_it_can_differ(n_tags, k):
+    rng = np.random.default_rng(0)
+    bags = sample_bags(planted_topics(n_tags, 40, 0.9, rng), 60, n_regions=2, rng=rng).bags
+    emm = EMM(learning="likelihood", calibration_folds=0, max_iter=5, tol=0.1).fit(bags)
+    assert emm.score(bags) == top_k_accuracy(bags.tags, emm.predict_proba(bags), k)
+    assert emm.score(bags) > emm.score(bags, bags.captions[::-1])
 
 
 @pytest.mark.parametrize("seed", range(2))

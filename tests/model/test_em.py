@@ -110,6 +110,46 @@ def test_constant_rows_of_rates_equal_the_global_rates():
     np.testing.assert_allclose(one.bound, many.bound, rtol=1e-12)
 
 
+def test_guidance_is_weight_times_caption_and_multiplier_over_the_number_of_regions():
+    tags = Bags(np.ones((7, 1), int), [0, 2, 2, 7], tags=[[1, 0, 1], [0, 1, 0], [0, 1, 1]]).captions
+    n_regions, weights = np.array([2, 0, 5]), np.array([0.5, 2.0, 3.0])
+    delta = np.array([[0.4, -0.2, 0.1], [-0.3, 0.6, -0.3], [0.0, 0.8, -0.5]])
+    y, M = tags.toarray(), np.array([[2], [1], [5]])
+    soft = estep.guidance(tags, n_regions, weights, 7.0, delta)
+    np.testing.assert_allclose(soft, 7.0 * weights * (y + delta) / M, rtol=1e-14)
+    np.testing.assert_allclose(
+        estep.guidance(tags, n_regions, weights, 7.0, None), 7.0 * weights * y / M, rtol=1e-14
+    )
+    own = estep.own_guidance(tags, n_regions, weights, delta[y > 0])
+    np.testing.assert_allclose(own, (weights * (1 + delta) / M)[y > 0], rtol=1e-14)
+    np.testing.assert_allclose(
+        estep.own_guidance(tags, n_regions, weights, None), (weights / M + 0 * delta)[y > 0], rtol=1e-14
+    )
+
+
+def test_without_a_start_regions_are_shared_as_the_prior_would():
+    bags = Bags(np.ones((8, 2), int), [0, 3, 3, 8], tags=[[1, 0, 1], [1, 1, 0], [0, 0, 0]])
+    rates = np.array([[2.0, 1.0, 0.5], [1.0, 4.0, 1.0], [1.0, 1.0, 3.0]])
+    every = estep._prior_shares(rates.ravel(), np.arange(4) * 3, bags.offsets).reshape(3, 3)
+    expected = np.array([[3], [0], [5]]) / rates / (1 / rates).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(every, expected, rtol=1e-14)
+    own = estep._prior_shares(np.array([2.0, 0.5, 1.0, 4.0]), np.array([0, 2, 4, 4]), bags.offsets)
+    np.testing.assert_allclose(own, [3 / 5, 12 / 5, 0, 0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rates_of_their_own_give_each_image_what_it_gets_alone(mode):
+    bags = random_problem(7)
+    options = Settings({"words": 0.5}, **MODES[mode])
+    params = mstep.start(bags, options, 0.2)
+    rates = np.random.default_rng(7).gamma(1.0, 1.0, (len(bags), bags.n_tags)) + 0.05
+    together = estep.guided_posterior(bags, params, options, rates=rates)
+    alone = [estep.guided_posterior(bags[n], params, options, rates=rates[n]) for n in range(len(bags))]
+    for name in ("phi", "S", "r", "bound"):
+        parts = np.concatenate([getattr(one, name) for one in alone])
+        np.testing.assert_allclose(getattr(together, name), parts, rtol=1e-9, atol=1e-300)
+
+
 def test_strong_guidance_ends_in_hard_guidance():
     bags = random_problem(4)
     hard, soft = Settings({"words": 0.5}), Settings({"words": 0.5}, hard=False, strength=1e5)

@@ -90,7 +90,7 @@ def test_progress_counts_as_many_steps_as_there_are():
 def test_a_control_that_learns_is_called_out():
     def results(top5, free):
         scores = {"control": planted.Scores(top5, free, 0.2), "frequency": planted.Scores(0.25, 0.1, 0.2)}
-        return planted.Results(TINY, *[None] * 5, scores, {})
+        return planted.Results(TINY, *[None] * 4, scores, {})
 
     assert results(0.26, 0.05).control_fails
     assert not results(0.6, 0.05).control_fails
@@ -106,6 +106,16 @@ def test_shuffling_keeps_the_captions_and_moves_them():
     )
     assert before.sum(axis=0).tolist() == after.sum(axis=0).tolist()
     assert np.mean((before == after).all(axis=1)) < 0.2
+
+
+def test_accuracy_by_tag_is_that_of_all_regions_split_up_best_first():
+    world = planted.draw(TINY, [f"tag{i}" for i in range(8)], 0.5, 0, 10)
+    emm = planted.fit(world.train.bags)
+    shares = planted.accuracy_by_tag(emm, world.test)
+    assert list(shares.values()) == sorted(shares.values(), reverse=True)
+    drawn = np.bincount(world.test.region_tags, minlength=8)
+    total = sum(share * drawn[emm.tag_names_.index(name)] for name, share in shares.items())
+    np.testing.assert_allclose(total / drawn.sum(), planted.region_accuracy(emm, world.test), rtol=1e-12)
 
 
 def test_words_found_is_one_for_the_truth_itself():

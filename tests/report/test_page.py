@@ -70,7 +70,7 @@ def test_errors_are_marked_by_a_sign_and_not_by_colour_alone():
 
 def test_tags_of_the_caption_that_the_list_lacks_are_named():
     card = page.picture_card(PICTURE._replace(caption=["moon", "sea"]), {})
-    assert "Missing from the list: moon." in card
+    assert "Not among the 2 most probable: moon." in card
 
 
 def test_text_on_every_colour_has_a_contrast_of_at_least_three_point_eight():

@@ -7,7 +7,7 @@ from typing import Any
 
 from tagmix import storage
 from tagmix.bags import Bags
-from tagmix.errors import ModelFileError
+from tagmix.errors import ModelFileError, ParameterError
 from tagmix.learners.emm import EMM
 from tagmix.learners.files import load_bags, load_emm, save_bags
 
@@ -32,6 +32,12 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def save(thing: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model or bags into one file."""
+    storable: tuple[type[Any], ...] = (Bags, *LEARNERS.values())
+    if not isinstance(thing, storable) or not isinstance(path, str | os.PathLike):
+        raise ParameterError(
+            f"save takes a model or bags and then a path, got {type(thing).__name__} and "
+            f"{type(path).__name__}: call save(thing, path)."
+        )
     if isinstance(thing, Bags):
         save_bags(thing, Path(path))
     else:

@@ -11,13 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
-from tagmix.errors import ParameterError
 from tagmix.evaluation import metrics
 from tagmix.learners import files, fitting
 from tagmix.learners.calibration import probabilities
 from tagmix.learners.explain import Explainer, Explanation
 from tagmix.learners.inputs import as_bags, check_rates, check_tags, check_vocabulary
-from tagmix.learners.parameters import packed_state, rewire, unpacked_state
+from tagmix.learners.parameters import check_calibrated, packed_state, rewire, unpacked_state
 from tagmix.learners.training import shard_size
 from tagmix.model.estep import guided_posterior
 from tagmix.model.predict import infer_pictures, infer_regions, tag_scores
@@ -56,8 +55,11 @@ class EMM(BaseEstimator):
         their time (each fold trains once more).
     estep_tol, estep_max_iter : when the explanation of one image has settled, in regions.
     memory_mb : how much a shard's arrays may take.
+    warm_start : start from the last fit, which must have had the same tags and words.
+    random_state : how images are dealt to the calibration's folds; nothing else is drawn.
     n_jobs : threads; -1 takes all cores. It never changes a bit of the result.
     kernels : "compiled", or "reference", the slow definition in NumPy.
+    verbose : 1 shows a bar on a terminal, 2 prints a line an iteration.
     callback : called with (iteration, bound).
 
     Attributes
@@ -66,6 +68,8 @@ class EMM(BaseEstimator):
     bound_history_ : the bound after each E-step. ``n_iter_``, ``converged_``.
     margin_ : the margin problem's solution, with its duality gap; None for "likelihood".
     tag_names_ : the tags in column order.
+    calibration_ : slopes, biases and thresholds of the tags; None if it was left out.
+    calibrated_for_ : the inference and the ranking that it was learnt with.
 
     Examples
     --------
@@ -135,9 +139,11 @@ class EMM(BaseEstimator):
         self.callback = callback
 
     def fit(self, X: Any, y: Any = None, *, rates: Any = None) -> Self:
-        """Learn from Bags with tags, or from counts (images × words) and ``y`` (images × tags).
+        """Learn from Bags with tags, or from counts (images × words) and ``y``.
 
-        ``rates`` (images × tags) gives every image its own prior rates in place of λ.
+        ``y`` is images × tags of 0 and 1, a list of tag names for each image, or one label an image.
+        ``rates`` (images × tags, positive) gives every image its own prior rates in place of λ, which
+        then stays at 1: a tag of rate 2 is expected half as often as one of rate 1.
         """
         bags = as_bags(self, X, y, reset=True)
         fitting.fit(self, bags, rates)
@@ -187,13 +193,9 @@ class EMM(BaseEstimator):
 
     def predict_marginals(self, X: Any, *, rates: Any = None) -> Floats:
         """Return the calibrated probability of each tag, images × tags: .8 is right 8 times in 10."""
-        scores = self.predict_proba(X, rates=rates)
-        if self.calibration_ is None:
-            raise ParameterError(
-                "probabilities and thresholds were not learnt: fit with calibration_folds >= 2 on at least "
-                "twice as many tagged images, or rank with top_tags."
-            )
-        return probabilities(scores, self.calibration_)
+        check_is_fitted(self)
+        check_calibrated(self)
+        return probabilities(self.predict_proba(X, rates=rates), self.calibration_)
 
     def predict(self, X: Any, *, rates: Any = None) -> Ints:
         """Return the tags worth showing, images × tags of 0 and 1, by each tag's own threshold."""
@@ -247,12 +249,16 @@ class EMM(BaseEstimator):
         return answers
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the top-5 accuracy (micro-F1) against the bags' own tags, or ``y``."""
+        """Return the top-k accuracy against the bags' own tags, or ``y``.
+
+        It is the micro-averaged F1 of the k best tags (``tagmix.top_k_accuracy``), with k = 5, or half
+        of the model's tags where they are fewer than 10: showing all of them would tell nothing.
+        """
         check_is_fitted(self)
         bags = as_bags(self, X, y)
         check_tags(bags, self.tag_names_)
         scores = self.predict_proba(bags)
-        return metrics.top_k_accuracy(bags.tags, scores, 5)
+        return metrics.top_k_accuracy(bags.tags, scores, min(5, self.params_.n_tags // 2))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model into one file, safe to open from a stranger; ``tagmix.load`` reads it."""

@@ -19,22 +19,26 @@ from tagmix.bag_checks import checked_names
 from tagmix.bags import Bags
 from tagmix.errors import ModelFileError, TagmixError
 from tagmix.learners.calibration import Calibration
+from tagmix.learners.inputs import RATES
 from tagmix.learners.parameters import check_parameters, settings_of_views
-from tagmix.model.instance import Words
+from tagmix.model.instance import ETA_RANGE, Words
 from tagmix.model.params import Params
 
 if TYPE_CHECKING:
     from tagmix.learners.emm import EMM
 
+MU = (ETA_RANGE[0], 1e18)  # a prior and at most so many words of a tag
 NOT_STORED = {"callback", "verbose", "n_jobs"}  # they belong to a run, not to the model
 
 
 def save_emm(emm: "EMM", path: Path) -> None:
     """Write a fitted EMM."""
-    own = {k: _storable(v) for k, v in emm.get_params(deep=False).items() if k not in NOT_STORED}
+    # As fitted: a parameter changed since belongs to the next fit, except how predictions are made.
+    now = {"inference": emm.inference, "ranking": emm.ranking, "kernels": emm.kernels}
+    own = {k: _storable(v) for k, v in (emm.fitted_with_ | now).items() if k not in NOT_STORED}
     if not isinstance(own["random_state"], int):
         own["random_state"] = None
-    own |= {"evidence": dict(emm.settings_.evidence), "chi": list(emm.settings_.chi)}
+    own |= {"evidence": _evidence(emm), "chi": list(emm.settings_.chi)}
     fields: dict[str, Any] = {
         "settings": own,
         "tag_names": list(emm.tag_names_),
@@ -42,6 +46,7 @@ def save_emm(emm: "EMM", path: Path) -> None:
         "views": [{"name": name, "width": width} for name, width in emm.widths_.items()],
         "bound_history": [float(bound) for bound in emm.bound_history_],
         "converged": bool(emm.converged_),
+        "calibrated_for": list(emm.calibrated_for_),
     }
     arrays: dict[str, Any] = {"rates": emm.params_.rates, "weights": emm.params_.weights}
     for i, view in enumerate(emm.widths_):
@@ -50,6 +55,13 @@ def save_emm(emm: "EMM", path: Path) -> None:
     if emm.calibration_ is not None:
         arrays |= {f"calibration.{k}": np.asarray(v) for k, v in emm.calibration_._asdict().items()}
     storage.write(path, "EMM", fields, arrays)
+
+
+def _evidence(emm: "EMM") -> float | dict[str, float]:
+    """Return κ as the model was fitted with it: one number if it was given so."""
+    fitted = dict(emm.settings_.evidence)
+    one = not isinstance(emm.fitted_with_["evidence"], Mapping) and len(set(fitted.values())) == 1
+    return next(iter(fitted.values())) if one else fitted
 
 
 def _storable(value: Any) -> Any:
@@ -64,12 +76,15 @@ def load_emm(make: "Callable[..., EMM]", contents: storage.Contents, file: str) 
         check_parameters(emm)
         names = fields["tag_names"]
         emm.tag_names_ = checked_names("tag_names", names, len(names)) or ()
-        emm.widths_ = {str(view["name"]): int(view["width"]) for view in fields["views"]}
+        emm.widths_ = _widths(fields["views"], emm.tag_names_)
         emm.bound_history_ = [float(bound) for bound in fields["bound_history"]]
         emm.n_iter_, emm.converged_, emm.margin_ = len(emm.bound_history_), bool(fields["converged"]), None
         emm.settings_ = settings_of_views(emm, dict.fromkeys(emm.widths_, True))
         emm.params_ = _params(contents.arrays, emm)
         emm.calibration_ = _calibration(contents.arrays, len(emm.tag_names_))
+        inference, ranking = fields["calibrated_for"]
+        emm.calibrated_for_ = (str(inference), str(ranking))
+        emm.fitted_with_ = emm.get_params(deep=False)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise _unfit(file, error, "model") from error
     if list(emm.widths_) == ["words"]:
@@ -97,15 +112,28 @@ def _params(arrays: Mapping[str, Any], emm: "EMM") -> Params:
     n_tags = len(emm.tag_names_)
     instances = {
         view: Words(
-            _array(arrays, f"instances.{i}.mu", (n_tags, width), 0.0, above=True),
-            float(_array(arrays, f"instances.{i}.eta", (), 0.0, above=True)),
+            _array(arrays, f"instances.{i}.mu", (n_tags, width), *MU),
+            float(_array(arrays, f"instances.{i}.eta", (), *ETA_RANGE)),
             emm.settings_.kernels,
             emm.settings_.n_threads,
         )
         for i, (view, width) in enumerate(emm.widths_.items())
     }
-    rates = _array(arrays, "rates", (n_tags,), 0.0, above=True)
-    return Params(rates, instances, _array(arrays, "weights", (n_tags,), 0.0))
+    rates = _array(arrays, "rates", (n_tags,), *RATES)
+    return Params(rates, instances, _array(arrays, "weights", (n_tags,), 0.0, 1e15))
+
+
+def _widths(views: Any, tag_names: Sequence[str]) -> dict[str, int]:
+    widths = {str(view["name"]): _width(view["width"]) for view in views}
+    if len(tag_names) < 2 or len(widths) != len(views):
+        raise ValueError("a model needs at least two tags, and views of different names")
+    return widths
+
+
+def _width(width: Any) -> int:
+    if not isinstance(width, int) or isinstance(width, bool) or width < 1:
+        raise ValueError(f"a view's width must be a whole number above 0, got {width!r:.60}")
+    return width
 
 
 def _calibration(arrays: Mapping[str, Any], n_tags: int) -> Calibration | None:
@@ -114,7 +142,8 @@ def _calibration(arrays: Mapping[str, Any], n_tags: int) -> Calibration | None:
     n_knots = len(arrays["calibration.knots"])
     shapes = {"knots": (n_knots,), "levels": (n_knots,)}
     parts = {
-        k: _array(arrays, f"calibration.{k}", shapes.get(k, (n_tags,)), -np.inf) for k in Calibration._fields
+        k: _array(arrays, f"calibration.{k}", shapes.get(k, (n_tags,)), -1e9, 1e9)
+        for k in Calibration._fields
     }
     shares = (parts["levels"], parts["thresholds"])
     if not n_knots or np.any(np.diff(parts["knots"]) < 0) or any(a.min() < 0 or a.max() > 1 for a in shares):
@@ -122,15 +151,13 @@ def _calibration(arrays: Mapping[str, Any], n_tags: int) -> Calibration | None:
     return Calibration(**parts)
 
 
-def _array(
-    arrays: Mapping[str, Any], name: str, shape: tuple[int, ...], low: float, above: bool = False
-) -> Floats:
-    """Return a float64 array of this shape; finite, and not below ``low`` (or above it)."""
+def _array(arrays: Mapping[str, Any], name: str, shape: tuple[int, ...], low: float, high: float) -> Floats:
+    """Return a float64 array of this shape with values that training can reach, from low to high."""
     array = arrays[name]
     if array.shape != shape or array.dtype != np.float64:
         raise ValueError(f"{name} must be float64 of shape {shape}, got {array.dtype} {array.shape}")
-    if not np.all(np.isfinite(array)) or np.any(array <= low if above else array < low):
-        raise ValueError(f"{name} must be finite and {'>' if above else '>='} {low:g}")
+    if not np.all((array >= low) & (array <= high)):
+        raise ValueError(f"{name} must be from {low:g} to {high:g}")
     return array
 
 

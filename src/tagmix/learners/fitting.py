@@ -1,5 +1,6 @@
 """What EMM.fit does, step by step: check, learn by likelihood, learn by margins, calibrate."""
 
+import difflib
 import warnings
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state
 
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 ITERATIONS_PER_ROUND = 5
 # Held-out scores that the calibration is fitted on, at most: 8 bytes each, four arrays at a time.
 CALIBRATION_SCORES = 20_000_000
+# The model itself: μ, its statistics and E[log β], tags × words each.
+MOST_BYTES = 64.0 * 2**30
 # A fold's model is trained afresh and in silence.
 FOR_A_FOLD = {"calibration_folds": 0, "verbose": 0, "warm_start": False, "callback": None}
 
@@ -50,22 +54,31 @@ def fit(emm: "EMM", bags: Bags, rates: Any) -> None:
         converged, margin = monitor.converged, None
         if emm.learning == "margin":
             params, margin = learn_weights(emm, corpus, params, monitor)
-    emm.params_, emm.settings_, emm.margin_ = params, settings, margin
+    calibration = calibrate(emm, corpus) if emm.calibration_folds else None
+    # All at once and last: whoever interrupts a fit keeps the model that was there before.
+    emm.params_, emm.settings_, emm.margin_, emm.calibration_ = params, settings, margin, calibration
     emm.bound_history_, emm.n_iter_, emm.converged_ = monitor.history, len(monitor.history), converged
     emm.tag_names_ = bags.tag_names
     emm.widths_ = {view: bags.views[view].shape[1] for view in settings.evidence}
-    emm.calibration_ = calibrate(emm, corpus) if emm.calibration_folds else None
+    emm.fitted_with_ = emm.get_params(deep=False)
+    emm.calibrated_for_ = (emm.inference, emm.ranking)
 
 
 def check_trainable(bags: Bags) -> None:
     """Refuse bags that teach nothing."""
+    if not len(bags):
+        raise BagsError("EMM learns from images, got bags of 0 images: pass some.")
     if bags.tags is None or not bags.tags.nnz:
-        raise BagsError(
-            "no image has a tag, so there is nothing to learn from (EMM requires y to be passed, but the "
-            "target y is None or empty): pass `tags`, or y."
-        )
+        raise BagsError("no image has a tag, so there is nothing to learn from: pass bags with `tags`, or y.")
     if bags.n_tags < 2:
         raise BagsError(f"EMM tells tags apart and needs at least 2, got {bags.n_tags} (1 class): add tags.")
+    for view, counts in bags.views.items():
+        if counts.shape[1] < 1 or 24.0 * bags.n_tags * counts.shape[1] > MOST_BYTES:
+            raise BagsError(
+                f"view {view!r} must have at least one word, and {bags.n_tags:,} tags × "
+                f"{counts.shape[1]:,} words must fit into {MOST_BYTES / 2**30:.0f} GiB three times: use a "
+                "smaller vocabulary or fewer tags."
+            )
     if not useful_images(bags).any():
         raise BagsError(
             "no tagged image has a region, so there is nothing to learn from: describe them first."
@@ -96,7 +109,9 @@ def _start(emm: "EMM", bags: Bags, settings: Settings) -> Params:
     if emm.warm_start and hasattr(emm, "params_"):
         if emm.widths_ != widths or emm.tag_names_ != bags.tag_names:
             raise ParameterError("warm_start needs the same tags and words as the last fit: set it to False.")
-        return rewired(emm.params_, settings.kernels, settings.n_threads)
+        last = rewired(emm.params_, settings.kernels, settings.n_threads)
+        rates = last.rates if settings.bounded else np.ones_like(last.rates)
+        return Params(rates, last.instances, np.ones_like(last.weights))  # margins are learnt afresh
     return mstep.start(bags, settings, emm.eta)
 
 
@@ -139,12 +154,19 @@ def calibrate(emm: "EMM", corpus: Corpus) -> Calibration | None:
     """Return the calibration of scores that models trained on the other folds gave; None if too few."""
     bags, folds = corpus.bags, emm.calibration_folds
     if len(bags) < 2 * folds:
+        warnings.warn(
+            f"{folds} calibration folds need at least {2 * folds} images with tags and regions, got "
+            f"{len(bags)}, so that predict and predict_marginals are left out: lower calibration_folds (0 if "
+            "you only rank), or add images.",
+            UserWarning,
+            stacklevel=4,
+        )
         return None
     keep = max(2 * folds, int(CALIBRATION_SCORES / bags.n_tags))
-    rng = emm.random_state
+    rng = check_random_state(emm.random_state)
     scores, truths = [], []
     for train, test in KFold(folds, shuffle=True, random_state=rng).split(np.arange(len(bags))):
-        part = test[: max(1, keep // folds)]
+        part = np.sort(rng.permutation(test)[: max(1, keep // folds)])
         model = type(emm)(**{**emm.get_params(deep=False), **FOR_A_FOLD})
         rates = corpus.rates
         with warnings.catch_warnings():
@@ -174,9 +196,9 @@ def tag_column(names: tuple[str, ...], tag: str | int) -> int:
     """Return the column of a tag given by name or number."""
     if isinstance(tag, str):
         if tag not in names:
-            raise ParameterError(
-                f"the model does not know the tag {tag!r}: see tag_names_ ({len(names)} tags)."
-            )
+            near = difflib.get_close_matches(tag, names)
+            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "choose one of tag_names_."
+            raise ParameterError(f"the tag must be one of the model's {len(names)}, got {tag!r}: {hint}")
         return names.index(tag)
     if not isinstance(tag, Integral) or not 0 <= tag < len(names):
         raise ParameterError(

@@ -9,43 +9,59 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from tagmix.arrays import Floats, is_sparse
+from tagmix.bag_checks import tags_by_name
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
+
+# Only ratios of rates matter; twelve orders of magnitude either way are more than any album has.
+RATES = (1e-12, 1e12)
 
 
 def as_bags(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> Bags:
     """Return Bags: as they are, or one region an image from a counts matrix (images × words).
 
-    ``y`` gives or replaces the captions: images × tags of 0 and 1, or one label an image. With
-    ``reset`` the tags are those in y, without it those that the estimator knows.
+    ``y`` gives or replaces the captions: images × tags of 0 and 1, a list of names for each image, or
+    one label an image. With ``reset`` the tags are those in y, without it those that the estimator
+    knows.
     """
     tags, names = (None, None) if y is None else _indicator(y, None if reset else estimator.tag_names_)
     if isinstance(X, Bags):
         if reset:  # what a fit to a matrix has left
             vars(estimator).pop("n_features_in_", None)
             vars(estimator).pop("feature_names_in_", None)
+        _check_as_many(len(X), tags)
         return X if y is None else X.with_tags(tags, names)
     matrix = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_non_negative=True
     )
-    if tags is not None and tags.shape[0] != matrix.shape[0]:
+    if reset and y is None:  # in scikit-learn's words
         raise BagsError(
-            f"X and y must have one row an image, got {matrix.shape[0]} and {tags.shape[0]} rows: "
-            "inconsistent numbers of samples."
+            "EMM requires y to be passed, but the target y is None: pass images × tags, or a label an image."
         )
+    _check_as_many(matrix.shape[0], tags)
     return Bags(csr_array(matrix), np.arange(matrix.shape[0] + 1), tags, names)
+
+
+def _check_as_many(n_images: int, tags: Any) -> None:
+    if tags is not None and tags.shape[0] != n_images:
+        raise BagsError(
+            f"X and y must have one row an image, got {n_images} and {tags.shape[0]} rows: inconsistent "
+            "numbers of samples."
+        )
 
 
 def _indicator(y: Any, known: Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
     """Return images × tags, and the names of the tags: ``known``, else those of the labels."""
+    y, own = tags_by_name(y, known)
     try:
         tags: Any = y if is_sparse(y) else np.asarray(y)
     except ValueError as error:
         raise BagsError(
-            "y must be images × tags or labels, got rows of unequal length: binarise it."
+            "y must be images × tags, lists of names or labels, got rows of unequal length: see "
+            "sklearn.preprocessing.MultiLabelBinarizer."
         ) from error
     if tags.ndim == 2:
-        return tags, known if known and len(known) == tags.shape[1] else None
+        return tags, own if own and len(own) == tags.shape[1] else None
     if tags.dtype.kind == "f" and not np.all(np.isfinite(tags)):
         raise BagsError(
             "y must hold labels, got NaN or infinity (Unknown label type): leave these images out."
@@ -74,6 +90,11 @@ def check_vocabulary(bags: Bags, widths: dict[str, int]) -> None:
                 "the training images were."
             )
         got = bags.views[view].shape[1]
+        if not is_sparse(bags.views[view]):
+            raise BagsError(
+                f"the model reads word counts in view {view!r}, these bags have dense floats: pass whole "
+                "numbers (counts.astype(int)) or a sparse matrix."
+            )
         if got != width:
             raise BagsError(
                 f"the model knows {width} words in view {view!r}, these bags have {got}: describe them with "
@@ -83,6 +104,10 @@ def check_vocabulary(bags: Bags, widths: dict[str, int]) -> None:
 
 def check_tags(bags: Bags, names: Sequence[str]) -> None:
     """Refuse bags that were captioned by other tags than the model's, or in another order."""
+    if bags.tags is None:
+        raise BagsError(
+            "these bags have no tags, and this call reads them: pass `tags` when making them, or `with_tags`."
+        )
     if bags.n_tags != len(names):
         raise BagsError(
             f"the model knows {len(names)} tags, these bags carry {bags.n_tags}: use those of the training."
@@ -100,10 +125,11 @@ def check_rates(rates: Any, n_images: int, n_tags: int) -> Floats | None:
     """Return per-image prior rates as images × tags, all positive."""
     if rates is None:
         return None
-    array = np.ascontiguousarray(rates, dtype=np.float64)
-    if array.shape != (n_images, n_tags) or not np.all(array > 0) or not np.all(np.isfinite(array)):
+    array = np.asarray(rates)
+    fits = array.shape == (n_images, n_tags) and array.dtype.kind in "uif"
+    if not fits or not np.all((array >= RATES[0]) & (array <= RATES[1])):
         raise BagsError(
-            f"rates must be positive and finite, a row an image and a column a tag ({n_images} × {n_tags}), "
-            f"got shape {array.shape}: check the rows and the tag columns."
+            f"rates must be numbers from {RATES[0]:g} to {RATES[1]:g}, a row an image and a column a tag "
+            f"({n_images} × {n_tags}), got {array.dtype} {array.shape}: check rows, columns and scale."
         )
-    return array
+    return np.ascontiguousarray(array, dtype=np.float64)

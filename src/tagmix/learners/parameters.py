@@ -1,5 +1,6 @@
 """What a learner may be told, checked before any work is done, and what the model makes of it."""
 
+import inspect
 import math
 import os
 from collections.abc import Mapping
@@ -23,20 +24,23 @@ CHOICES = {
     "margin_posterior": ("free", "guided"),
     "kernels": tuple(KERNELS),
 }
-# name → (smallest, whether it may be that, whether it must be whole)
+# name → (smallest, largest, whether it must be whole). The ends are far outside what makes sense and well
+# inside what doubles and an afternoon can take: settings may come from a stranger's file.
 BOUNDS = {
-    "max_iter": (1, True, True),
-    "tol": (0, True, False),
-    "eta": (0, False, False),
-    "nu1": (0, False, False),
-    "nu2": (0, False, False),
-    "margin_rounds": (0, True, True),
-    "margin_tol": (0, False, False),
-    "calibration_folds": (0, True, True),
-    "estep_tol": (0, False, False),
-    "estep_max_iter": (1, True, True),
-    "memory_mb": (0, False, False),
+    "max_iter": (1, 10**6, True),
+    "tol": (0, 1, False),
+    "eta": (1e-6, 1e6, False),
+    "nu1": (1e-12, 1e12, False),
+    "nu2": (1e-12, 1e12, False),
+    "margin_rounds": (0, 1000, True),
+    "margin_tol": (1e-9, 1, False),
+    "calibration_folds": (0, 1000, True),
+    "estep_tol": (1e-12, 1e3, False),
+    "estep_max_iter": (1, 10**6, True),
+    "memory_mb": (1e-3, 1e6, False),
+    "verbose": (0, 2, True),
 }
+STRONGEST = 1e6  # guidance beyond this is hard supervision by another name
 
 
 def check_parameters(emm: "EMM") -> None:
@@ -45,23 +49,49 @@ def check_parameters(emm: "EMM") -> None:
         value = getattr(emm, name)
         if not isinstance(value, str) or value not in allowed:
             raise ParameterError(f"{name} must be one of {', '.join(allowed)}, got {value!r}: choose one.")
+    settings = inspect.signature(type(emm)).parameters
     for name, bounds in BOUNDS.items():
-        _check_bound(name, getattr(emm, name), *bounds)
+        _check_bound(name, getattr(emm, name), settings[name].default, *bounds)
     supervision: Any = emm.supervision
-    if supervision != "hard" and not (_is_number(supervision) and supervision >= 0):
+    hard = isinstance(supervision, str) and supervision == "hard"
+    if not hard and not (_is_number(supervision) and 0 <= supervision <= STRONGEST):
         raise ParameterError(
-            f'supervision must be "hard" or a number >= 0, got {supervision!r}: 1 is the paper.'
+            f'supervision must be "hard" or a number from 0 to {STRONGEST:g}, got {supervision!r}: 1 is the '
+            "paper."
         )
     if emm.calibration_folds == 1:
         raise ParameterError("calibration_folds must be 0 (none) or >= 2, got 1: one fold holds nothing out.")
-    if emm.n_jobs is not None and not isinstance(emm.n_jobs, Integral):
-        raise ParameterError(f"n_jobs must be a whole number or None, got {emm.n_jobs!r}: -1 is all cores.")
+    if emm.n_jobs is not None and (not isinstance(emm.n_jobs, Integral) or emm.n_jobs == 0):
+        raise ParameterError(
+            f"n_jobs must be a whole number other than 0, or None, got {emm.n_jobs!r}: None is one thread, "
+            "-1 is all cores."
+        )
     _check_chi(emm.chi)
 
 
+def check_calibrated(emm: "EMM") -> None:
+    """Refuse to give probabilities that were not learnt, or learnt for other scores."""
+    if emm.calibration_ is None:
+        folds = max(2, emm.calibration_folds)
+        raise ParameterError(
+            "probabilities and thresholds were not learnt: fit with calibration_folds >= 2 on at least twice "
+            f"as many tagged images ({2 * folds} for {folds} folds), or rank with top_tags."
+        )
+    now = (emm.inference, emm.ranking)
+    if now != emm.calibrated_for_:
+        raise ParameterError(
+            f"probabilities and thresholds were learnt for inference and ranking {emm.calibrated_for_}, now "
+            f"they are {now}: set them back, fit again, or rank with top_tags."
+        )
+
+
 def _check_chi(chi: Any) -> None:
-    if not (isinstance(chi, tuple | list) and len(chi) == 2 and all(_is_number(x) and x > 0 for x in chi)):
-        raise ParameterError(f"chi must be two numbers > 0, got {chi!r}: pass (shape, rate).")
+    if not (
+        isinstance(chi, tuple | list)
+        and len(chi) == 2
+        and all(_is_number(x) and 1e-6 <= x <= 1e6 for x in chi)
+    ):
+        raise ParameterError(f"chi must be two numbers from 1e-6 to 1e6, got {chi!r}: pass (shape, rate).")
     if chi[0] <= 1:
         raise ParameterError(
             f"chi's shape must be above 1, got {chi[0]!r}: below, λ has no mode to settle at."
@@ -69,14 +99,19 @@ def _check_chi(chi: Any) -> None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    return isinstance(value, Integral) or math.isfinite(value)
 
 
-def _check_bound(name: str, value: Any, smallest: int, inclusive: bool, whole: bool) -> None:
+def _check_bound(name: str, value: Any, default: float, smallest: float, largest: float, whole: bool) -> None:
     number = _is_number(value) and (isinstance(value, Integral) or not whole)
-    if not number or not (value >= smallest if inclusive else value > smallest):
-        kind, sign = "whole and" if whole else "finite and", ">=" if inclusive else ">"
-        raise ParameterError(f"{name} must be {kind} {sign} {smallest}, got {value!r}: see help(EMM).")
+    if not number or not smallest <= value <= largest:
+        kind = "whole number" if whole else "number"
+        raise ParameterError(
+            f"{name} must be a {kind} from {smallest:g} to {largest:g}, got {value!r:.60}: the default is "
+            f"{default!r}."
+        )
 
 
 def settings_of_views(emm: "EMM", counted: Mapping[str, bool]) -> Settings:
@@ -104,8 +139,8 @@ def _evidence(evidence: float | Mapping[str, float], counted: Mapping[str, bool]
             raise ParameterError(f"evidence names the view {view!r}, the bags have {views}: use their names.")
         if not counted[view]:
             raise ParameterError(
-                f"view {view!r} is dense, and EMM reads word counts: leave it out with evidence={{view: κ}} "
-                "or pass whole numbers."
+                f"view {view!r} holds dense floats, an embedding, and EMM reads word counts: pass whole "
+                "numbers (counts.astype(int)) or a sparse matrix, or name the views to read in `evidence`."
             )
         if not _is_number(value) or not 0 < value <= 1:
             raise ParameterError(
@@ -119,7 +154,8 @@ def _evidence(evidence: float | Mapping[str, float], counted: Mapping[str, bool]
 def rewire(emm: "EMM") -> None:
     """Let a fitted model compute with the kernels and threads that its parameters now ask for."""
     check_parameters(emm)
-    emm.settings_ = settings_of_views(emm, dict.fromkeys(emm.settings_.evidence, True))
+    now = settings_of_views(emm, dict.fromkeys(emm.settings_.evidence, True))
+    emm.settings_ = replace(emm.settings_, kernels=now.kernels, n_threads=now.n_threads)
     emm.params_ = rewired(emm.params_, emm.settings_.kernels, emm.settings_.n_threads)
 
 

@@ -59,7 +59,7 @@ def shard_size(bags: Bags, hard: bool, memory: float, n_tags: int | None = None)
     width = bags.n_tags if n_tags is None else n_tags
     if hard and bags.tags is not None and n_tags is None:
         width = int(np.diff(bags.tags.indptr).max(initial=1))
-    return max(1, int(memory / (BLOCKS_ALIVE * 8 * max(width, 1))))
+    return max(1, min(int(memory / (BLOCKS_ALIVE * 8 * max(width, 1))), bags.n_regions))
 
 
 def expectation_maximisation(

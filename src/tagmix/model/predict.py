@@ -1,12 +1,17 @@
 """Prediction: the paper's p(Y|X) for a picture and p(z) for its regions."""
 
+import warnings
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.model.estep import Posterior, evidence_of, free_posterior
 from tagmix.model.map_inference import infer_map, region_posterior
 from tagmix.model.params import Params, Settings
+
+WIDEST_GAP = 1e-3  # nats
 
 
 def theta_hat(posterior: Posterior, rates: Floats) -> Floats:
@@ -43,13 +48,26 @@ def infer_pictures(
     """
     rows = params.rates[None, :] if rates is None else np.atleast_2d(rates)
     if inference == "map":
-        evidence = evidence_of(shard, params, settings)
-        theta = infer_map(evidence, shard.offsets, rows, n_threads=settings.n_threads).theta
+        theta = _most_probable(evidence_of(shard, params, settings), shard, settings, rows)
         return theta if ranking == "theta" else _per_region(theta * rows, shard)  # at the optimum S = λθ
     posterior = free_posterior(shard, params, settings, rates)
     if ranking == "theta":
         return theta_hat(posterior, rows)
     return _per_region(posterior.S.reshape(len(shard), -1), shard)
+
+
+def _most_probable(evidence: Floats, shard: Bags, settings: Settings, rows: Floats) -> Floats:
+    """Return the MAP θ of each image, and warn if its gap is larger than anybody should trust."""
+    found = infer_map(evidence, shard.offsets, rows, n_threads=settings.n_threads)
+    gap = float(found.gap.max(initial=0.0))
+    if gap > WIDEST_GAP:
+        warnings.warn(
+            f"MAP inference stopped {gap:.2g} nats from its optimum on some image: use variational inference "
+            "for it, or fewer regions.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return found.theta
 
 
 def _per_region(S: Floats, shard: Bags) -> Floats:
@@ -65,6 +83,6 @@ def infer_regions(
     if inference == "map":
         rows = params.rates[None, :] if rates is None else np.atleast_2d(rates)
         evidence = evidence_of(shard, params, settings)
-        theta = infer_map(evidence, shard.offsets, rows, n_threads=settings.n_threads).theta
+        theta = _most_probable(evidence, shard, settings, rows)
         return region_posterior(evidence, theta, shard.offsets)
     return free_posterior(shard, params, settings, rates).phi.reshape(-1, params.n_tags)

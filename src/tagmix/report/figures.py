@@ -165,7 +165,7 @@ def reliability(series: Mapping[str, Bins]) -> str:
     """
     with rc_context(STYLE):
         figure, axes = _chart(3.6)
-        axes.plot([0, 1], [0, 1], color=LINE, linewidth=2.5, zorder=1, label="said as it is")
+        axes.plot([0, 1], [0, 1], color=LINE, linewidth=2.5, zorder=1, label="perfect calibration")
         told = []
         for (name, bins), colour in zip(series.items(), (ACCENT, MUTED, WARM), strict=False):
             axes.vlines(bins.said, *_wilson(bins.right, bins.size), color=colour, linewidth=4, alpha=0.3)

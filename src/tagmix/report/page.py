@@ -110,12 +110,12 @@ def picture_card(picture: Picture, colours: Mapping[str, str]) -> str:
     )
     ranked = "".join(_ranked(tag, p, tag in picture.caption) for tag, p in picture.ranked)
     missing = set(picture.caption) - {tag for tag, _ in picture.ranked}
-    missed = f"<br>Missing from the list: {escape(', '.join(sorted(missing)))}." if missing else ""
+    missed = f"<br>Not among the {len(picture.ranked)} most probable: {escape(', '.join(sorted(missing)))}."
     return (
         f'<article class="card"><h3>{escape(picture.name)} '
         f"<span>— {right} of {len(picture.true)} regions right</span></h3>\n"
         f'<ul class="regions">{regions}</ul>\n'
-        f'<div class="tags"><p>True caption<br>{caption}{missed}</p>'
+        f'<div class="tags"><p>True caption<br>{caption}{missed if missing else ""}</p>'
         f'<ol class="rank">{ranked}</ol></div></article>'
     )
 

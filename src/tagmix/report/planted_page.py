@@ -10,7 +10,7 @@ from tagmix.evaluation.metrics import top_tags
 from tagmix.learners import EMM
 from tagmix.model.instance import Words
 from tagmix.report import figures, page
-from tagmix.report.planted import Results, lift, pictures_of, words_found
+from tagmix.report.planted import Results, accuracy_by_tag, lift, pictures_of, words_found
 from tagmix.report.style import ACCENT, INK, WARM
 
 COLUMNS = (
@@ -20,7 +20,7 @@ COLUMNS = (
     "Tag of a region, caption given",
 )
 EDGES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
-TAGS_SHOWN = 6
+TAGS_SHOWN = 8
 
 
 def planted_page(results: Results, colours: Mapping[str, str], written_by: str) -> str:
@@ -38,21 +38,20 @@ def planted_page(results: Results, colours: Mapping[str, str], written_by: str) 
 
 def _head(r: Results) -> str:
     s, size = r.scores, r.sizes
-    n_tags = len(r.margin.tag_names_)
+    n_tags, train = len(r.margin.tag_names_), r.world.train.bags
     story = (
-        f"{size.n_train} pictures of {size.n_regions} regions carry a few tags each, out of {n_tags}, and "
-        "nothing "
-        "says which tag belongs where. From these captions alone the model learns what each tag looks "
-        "like, and "
-        f"then names the tags of {size.n_test:,} pictures without a caption, and of every region in them."
+        f"{size.n_train} pictures of {size.n_regions} regions carry {train.captions.nnz / len(train):.1f} "
+        f"tags each on average, out of {n_tags}, and nothing says which tag belongs where. From these "
+        "captions alone the model learns what each tag looks like, and then names the tags of "
+        f"{size.n_test:,} pictures without a caption, and of every region in them."
     )
     tiles = (
         (f"{s['margin'].top5:.2f}", f"top-5 accuracy for whole pictures; a perfect ranking gets "
          f"{s['ceiling'].top5:.2f}, tag frequency alone {s['frequency'].top5:.2f}", ""),
         (f"{100 * s['margin'].free:.0f} %", f"of the regions get the right tag out of {n_tags}, without any "
          f"caption; chance is {100 * s['chance'].free:.1f} %", ""),
-        (f"{100 * s['control'].free:.0f} %", "of the regions when the training captions were shuffled: "
-         + r.verdict, "wrong"),
+        (f"{100 * s['control'].free:.0f} %", "of the regions when the training captions were shuffled, where "
+         f"the most frequent tag alone gets {100 * s['frequency'].free:.0f} %: {r.verdict}", "wrong"),
     )  # fmt: skip
     eyebrow = (
         "tagmix demonstration · made-up pictures drawn from the model itself, so that the truth is known"
@@ -87,17 +86,21 @@ def _numbers(r: Results) -> str:
     )
     n = r.world.test.bags.n_regions
     error = float(np.sqrt(s["margin"].free * (1 - s["margin"].free) / n))
+    by_tag = list(accuracy_by_tag(r.margin, r.world.test).items())
+    (best, most), (worst, least) = by_tag[0], by_tag[-1]
     note = (
-        "Top-5 accuracy is the F1 of the five best tags over all pictures; its ceiling is below 1 "
-        "because pictures "
-        f"have more or fewer than five tags. {len(r.world.test.bags):,} held-out pictures with {n:,} "
-        "regions; the "
-        f"standard error of the region columns is about {error:.3f} for EMM_d, more if the errors of one "
-        "picture "
-        "go together. These pictures are drawn from the model, where likelihood is already the right "
-        "thing to "
-        "maximise, so margins have little to add; what they do on real pictures this page cannot say."
+        "Top-5 accuracy is the F1 of the five best tags over all pictures; its ceiling is below 1 because "
+        f"pictures have more or fewer than five tags. {len(r.world.test.bags):,} held-out pictures with "
+        f"{n:,} regions; the standard error of the region columns is about {error:.3f} for EMM_d, more if "
+        "the errors of one picture go together. These pictures are drawn from the model, where likelihood is "
+        "already the right thing to maximise, so margins have little to add; what they do on real "
+        "pictures this page cannot say."
     )
+    spread = (
+        f"Tags differ: without a caption EMM_d finds {100 * most:.0f} % of the regions of “{best}”, its best "
+        f"tag, and {100 * least:.0f} % of those of “{worst}”, its worst."
+    )
+    note = f"{spread} {note}"
     return page.section("How good, beside what", page.table(COLUMNS, rows), page.paragraph(note, "note"))
 
 
@@ -166,27 +169,17 @@ def _words(r: Results) -> str:
 def _probabilities(r: Results) -> str:
     bags = r.world.test.bags
     truth = bags.captions.toarray().astype(np.float64)
-    models = {_folds(emm): emm for emm in (r.margin, r.defaults)}
-    bins = {
-        name: figures.reliability_bins(emm.predict_marginals(bags), truth, EDGES)
-        for name, emm in models.items()
-    }
-    gaps = [float(np.average(np.abs(b.said - b.right), weights=b.size)) for b in bins.values()]
-    many, default = _folds(r.margin), _folds(r.defaults)
+    emm = r.margin
+    bins = figures.reliability_bins(emm.predict_marginals(bags), truth, EDGES)
+    gap = float(np.average(np.abs(bins.said - bins.right), weights=bins.size))
     caption = (
         f"Probabilities of all {truth.size:,} picture–tag pairs against what was true, with 95 % intervals. "
-        f"On average they are {gaps[0]:.3f} apart when calibrated by {many}, and {gaps[-1]:.3f} by "
-        f"{default}, the default, whose models see the fewest of the {r.sizes.n_train} pictures."
-        f" A picture has {truth.sum() / len(bags):.1f} tags "
-        f"in truth; the model {_shown(r.margin, bags, truth)} by {many}, {_shown(r.defaults, bags, truth)} "
-        f"by {default}."
+        f"They were calibrated by cross-validation in {emm.calibration_folds} folds of the training "
+        f"pictures; on these new ones what was said and what came true are {gap:.3f} apart on average. A "
+        f"picture has {truth.sum() / len(bags):.1f} tags in truth; the model {_shown(emm, bags, truth)}."
     )
-    drawn = page.figure(figures.reliability(bins), caption)
+    drawn = page.figure(figures.reliability({"EMM_d": bins}), caption)
     return page.section("Probabilities, and how many tags to show", drawn)
-
-
-def _folds(emm: EMM) -> str:
-    return f"{emm.calibration_folds} folds"
 
 
 def _shown(emm: EMM, bags: Bags, truth: Floats) -> str:

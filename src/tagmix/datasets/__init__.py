@@ -1,0 +1,105 @@
+"""Albums from files and back. A new format is one file and one line in READERS (and WRITERS)."""
+
+import os
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tagmix.bags import Bags
+from tagmix.datasets.album import Album, Item, Runs, TrueRegion
+from tagmix.datasets.coco import read_coco, write_coco
+from tagmix.datasets.corel5k import read_corel5k
+from tagmix.datasets.elements import files_below
+from tagmix.datasets.folder import read_folder
+from tagmix.datasets.jsonl import NAME, read_jsonl, write_jsonl
+from tagmix.datasets.labelme import read_labelme, write_labelme
+from tagmix.datasets.mulan import read_mulan
+from tagmix.datasets.paths import contained, holds, is_file, shown
+from tagmix.datasets.tables import read_csv
+from tagmix.datasets.voc import read_voc
+from tagmix.errors import AlbumError
+
+READERS: dict[str, Callable[..., Album]] = {
+    "jsonl": read_jsonl,
+    "folder": read_folder,
+    "csv": read_csv,
+    "coco": read_coco,
+    "voc": read_voc,
+    "labelme": read_labelme,
+    "corel5k": read_corel5k,
+}
+BAG_READERS: dict[str, Callable[..., Bags]] = {"mulan": read_mulan}
+WRITERS: dict[str, Callable[[Album, str | os.PathLike[str]], None]] = {
+    "jsonl": write_jsonl,
+    "coco": write_coco,
+    "labelme": write_labelme,
+}
+ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv", ".xml": "labelme"}
+HEAD = 2**16  # bytes of a file to tell formats apart by
+
+
+def open_album(spec: str | os.PathLike[str], **options: Any) -> Album:
+    """Return the album at ``FORMAT:PATH``, or at a path whose format is found from its name and content.
+
+    Options are those of the format's reader.
+    """
+    text = os.fspath(spec)
+    name, colon, rest = text.partition(":")
+    if colon and name in READERS:
+        return READERS[name](rest, **options)
+    path = Path(text)
+    if path.is_dir():
+        return READERS[_folder_format(path)](path, **options)
+    return READERS[_file_format(path)](path, **options)
+
+
+def _file_format(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix in ENDINGS:
+        return ENDINGS[suffix]
+    if suffix == ".json" and is_file(path):
+        return "labelme" if _is_labelme(path.parent, path.name) else "coco"
+    known = ", ".join(READERS)
+    raise AlbumError(
+        f"{shown(os.fspath(path))} must be a folder, .jsonl, .csv or .json, got neither: check the path, or "
+        f"name the format as in FORMAT:PATH, one of {known}"
+    )
+
+
+def _folder_format(folder: Path) -> str:
+    if is_file(folder / NAME):
+        return "jsonl"
+    if (folder / "Annotations").is_dir() and (folder / "JPEGImages").is_dir():
+        return "voc"
+    if any(folder.glob("*_list.txt")) and (
+        any(folder.glob("*words.txt")) or any(folder.glob("*dictionary.txt"))
+    ):
+        return "corel5k"
+    # the first few decide: a folder of photos may have many sidecars
+    notes = islice(files_below(folder, frozenset({".json", ".xml"})), 8)
+    return "labelme" if any(_is_labelme(folder, name) for name in notes) else "folder"
+
+
+def _is_labelme(folder: Path, name: str) -> bool:
+    if not holds(folder, name):  # a pipe, or a link that leads out
+        return False
+    try:
+        with (folder / name).open("rb") as stream:
+            head = stream.read(HEAD)
+    except OSError:
+        return False
+    return b"<annotation>" in head or (b'"shapes"' in head and b'"images"' not in head)
+
+
+__all__ = [
+    "BAG_READERS",
+    "READERS",
+    "WRITERS",
+    "Album",
+    "Item",
+    "Runs",
+    "TrueRegion",
+    "contained",
+    "open_album",
+]

@@ -1,0 +1,87 @@
+"""Albums: pictures with their tags and, where somebody drew them, the regions the tags mean."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import overload
+
+from tagmix.datasets import truth
+from tagmix.datasets.items import Item, Runs, TrueRegion
+from tagmix.errors import AlbumError
+
+__all__ = ["Album", "Item", "Runs", "TrueRegion"]
+
+
+@dataclass(frozen=True)
+class Album:
+    """Pictures and what is known about them, in the order of their file; cutting an album gives an album.
+
+    ``problems`` has one line for each entry that was set aside when the album was read.
+
+    >>> album = Album((Item(Path("/a/1.jpg"), ("sky", "sea")), Item(Path("/a/2.jpg"), ("sky",))), Path("/a"))
+    >>> album
+    Album(2 pictures, 2 tags, 0 problems)
+    >>> album.tag_counts()
+    {'sky': 2, 'sea': 1}
+    >>> album.keep_tags(min_count=2)[0].tags
+    ('sky',)
+    """
+
+    items: tuple[Item, ...]
+    root: Path
+    mask_labels: dict[int, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Album": ...
+    def __getitem__(self, index: int | slice) -> "Item | Album":
+        if isinstance(index, slice):
+            return replace(self, items=self.items[index])
+        return self.items[index]
+
+    def __repr__(self) -> str:
+        tags = len(self.tag_counts())
+        return f"Album({len(self):,} pictures, {tags:,} tags, {len(self.problems):,} problems)"
+
+    def tag_counts(self) -> dict[str, int]:
+        """Return on how many pictures each tag is, the most frequent first, equals by name."""
+        counts = Counter(tag for item in self.items for tag in item.tags)
+        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    def split(self, name: str) -> "Album":
+        """Return the pictures of one part, such as "train"; AlbumError if no picture is in it."""
+        chosen = tuple(item for item in self.items if item.split == name)
+        if not chosen:
+            known = sorted({item.split for item in self.items if item.split is not None})
+            raise AlbumError(
+                f"split must be one of {known or 'none'} in this album, got {name!r}: choose another"
+            )
+        return replace(self, items=chosen)
+
+    def keep_tags(self, min_count: int = 4) -> "Album":
+        """Return the album with only the tags on at least ``min_count`` pictures; all pictures stay.
+
+        The paper keeps tags seen more than three times: a tag seen once or twice is a name, not a class.
+        Regions stay as they are, they are the truth to measure against.
+        """
+        counts = self.tag_counts()
+        kept = {tag for tag, count in counts.items() if count >= min_count}
+        items = (replace(item, tags=tuple(tag for tag in item.tags if tag in kept)) for item in self.items)
+        return replace(self, items=tuple(items))
+
+    def mask_of(self, item: Item, shape: tuple[int, ...]) -> truth.Labels:
+        """Return the mask's own numbers at the height and width of a decoded picture, 0 where unnamed."""
+        return truth.mask_of(item, self.mask_labels, shape)
+
+    def region_truth(self, item: Item, shape: tuple[int, ...]) -> truth.RegionTruth:
+        """Return a label for each pixel of a decoded picture of this shape, and the labels' names."""
+        return truth.region_truth(item, self.mask_labels, shape)

@@ -1,0 +1,75 @@
+"""Write an album to disk: images, masks, captions and the names of the mask values."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from .scene import Scene, draw_scene
+from .tags import TAGS
+
+_QUALITY = 92
+
+
+def album_scene(seed: int, index: int, *, size: tuple[int, int] = (320, 240)) -> Scene:
+    """Draw scene `index` of the album of a seed; no other scene matters, so any may be drawn alone."""
+    return draw_scene(np.random.default_rng([seed, index, 0]), size=size)
+
+
+def album_split(seed: int, index: int, split: float) -> str:
+    """Say on which side of the split scene `index` falls, again from (seed, index) alone."""
+    return "train" if np.random.default_rng([seed, index, 1]).random() < split else "test"
+
+
+def draw_album(
+    folder: str | os.PathLike[str],
+    n: int,
+    seed: int = 0,
+    *,
+    split: float = 0.8,
+    size: tuple[int, int] = (320, 240),
+) -> Path:
+    """Draw `n` scenes into a folder and return it; about a share `split` of them is for training.
+
+    The folder holds images/0000.jpg, masks/0000.png, annotations.jsonl and labels.txt (`1 sky`, …; mask
+    value 0 is void). Each file appears whole or not at all and annotations.jsonl last, so a run that was
+    broken off can be repeated. Raises ValueError for n < 1 or a split outside 0–1.
+    """
+    if n < 1:
+        raise ValueError(f"an album needs at least one picture, got n = {n}")
+    if not 0.0 <= split <= 1.0:
+        raise ValueError(f"split is a share between 0 and 1, got {split}")
+    root = Path(folder)
+    for name in ("images", "masks"):
+        (root / name).mkdir(parents=True, exist_ok=True)
+    lines = []
+    for index in range(n):
+        scene = album_scene(seed, index, size=size)
+        image, mask = f"images/{index:04d}.jpg", f"masks/{index:04d}.png"
+        _save(root / image, scene.image, "JPEG", quality=_QUALITY, subsampling=0)
+        _save(root / mask, scene.mask, "PNG")
+        side = album_split(seed, index, split)
+        lines.append(json.dumps({"image": image, "tags": list(scene.tags), "split": side, "mask": mask}))
+    names = "".join(f"{value} {tag}\n" for value, tag in enumerate(TAGS, start=1))
+    _whole(root / "labels.txt", lambda path: path.write_text(names, encoding="utf-8"))
+    text = "\n".join(lines) + "\n"
+    _whole(root / "annotations.jsonl", lambda path: path.write_text(text, encoding="utf-8"))
+    return root
+
+
+def _save(
+    path: Path, pixels: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], form: str, **options: int
+) -> None:
+    _whole(path, lambda part: Image.fromarray(pixels).save(part, form, **options))
+
+
+def _whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Write beside the file, then rename: readers never see half of it."""
+    part = path.with_name(path.name + ".part")
+    write(part)
+    part.replace(path)

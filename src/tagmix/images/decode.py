@@ -1,0 +1,259 @@
+"""Decode picture files into upright RGB arrays; whatever a stranger's file holds, it ends here in one line.
+
+Pillow does the decoding, from a short list of formats. The size is known from the header and checked before
+a pixel is decoded. A colour profile (ICC) is left alone: the features downstream compare pictures with each
+other, most pictures are sRGB, and a profile is one more thing from a stranger to interpret.
+"""
+
+import contextlib
+import io
+import math
+import os
+import stat
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from tagmix.errors import ImageError
+
+Source: TypeAlias = str | os.PathLike[str] | bytes
+RGB: TypeAlias = NDArray[np.uint8]
+
+FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "GIF", "BMP")
+SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".gif", ".bmp", ".heic", ".heif"})
+MAX_PIXELS = 100_000_000
+HEIF_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"})
+ORIENTATION = 0x0112
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+class Embedded(NamedTuple):
+    """The descriptions a picture file carries, as raw bytes; empty where there are none."""
+
+    xmp: bytes
+    iptc: bytes
+
+
+def decode(source: Source, *, max_pixels: int = MAX_PIXELS, max_side: int | None = None) -> RGB:
+    """Return the picture as height × width × 3 bytes of RGB, upright; :class:`ImageError` if it cannot be.
+
+    Transparent pixels are laid on white, because that is what pages and viewers show behind them; dropping
+    the alpha channel would bring back colours that nobody was meant to see. Sixteen bits a channel are cut
+    to their upper eight. Of an animation comes the first frame. With ``max_side`` the picture is shrunk to
+    that longer side (never enlarged), and JPEG files are decoded small in the first place.
+
+    >>> buffer = io.BytesIO()
+    >>> Image.new("RGB", (2, 1), (250, 20, 0)).save(buffer, "PNG")
+    >>> decode(buffer.getvalue()).tolist()
+    [[[250, 20, 0], [250, 20, 0]]]
+    """
+    if max_side is not None and max_side < 1:
+        raise ImageError(
+            f"max_side must be at least 1 pixel, got {max_side}: leave it out for the full size."
+        )
+    with _opened(source, max_pixels) as image:
+        if max_side is not None and max(image.size) > max_side:
+            scale = max_side / max(image.size)
+            image.draft(None, (math.ceil(image.width * scale), math.ceil(image.height * scale)))
+        image.load()
+        upright = _upright(_rgb(image), image)
+        if max_side is not None and max(upright.size) > max_side:
+            upright = _shrunk(upright, max_side)
+        return np.array(upright, dtype=np.uint8)
+
+
+def decode_labels(source: Source, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint16]:
+    """Return a label mask as height × width numbers: of a palette picture the indices, not the colours."""
+    with _opened(source, max_pixels) as image:
+        image.load()
+        if not (image.mode in ("1", "L", "P") or image.mode.startswith("I;16")):
+            raise ImageError(
+                f"{_shown(source)} must be a label mask with one number a pixel (8 or 16 bits or a palette), "
+                f"got colour mode {image.mode}: save it as greyscale or indexed PNG."
+            )
+        return np.asarray(image).astype(np.uint16)
+
+
+def size_of(source: Source) -> tuple[int, int]:
+    """Return height and width of the upright picture from its header, without decoding it."""
+    with _opened(source, None) as image:
+        width, height = image.size
+        # Pillow turns TIFF sizes itself
+        sideways = image.format != "TIFF" and _orientation(image) >= 5
+        return (width, height) if sideways else (height, width)
+
+
+def embedded(source: Source) -> Embedded:
+    """Return the XMP packet and the IPTC block of a picture file from its header."""
+    with _opened(source, None) as image:
+        xmp = image.info.get("xmp", b"")
+        resources = image.info.get("photoshop", {})
+        iptc = resources.get(0x0404, b"") if isinstance(resources, dict) else b""
+        return Embedded(
+            xmp.encode() if isinstance(xmp, str) else bytes(xmp),
+            iptc if isinstance(iptc, bytes) else b"",
+        )
+
+
+@contextlib.contextmanager
+def _opened(source: Source, max_pixels: int | None) -> Iterator[Image.Image]:
+    """Open a picture with its size checked; turn all that goes wrong meanwhile into one ImageError."""
+    name = _shown(source)
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_QUIET)
+            stream = stack.enter_context(_stream(source, name))
+            formats = _formats(stream.read(16), name)
+            stream.seek(0)
+            image = stack.enter_context(Image.open(stream, formats=formats))
+            _check_size(image.size, max_pixels, name)
+            yield image
+    except ImageError:
+        raise
+    except UnidentifiedImageError as error:
+        known = ", ".join(FORMATS)
+        raise ImageError(f"{name} must be one of {known} or HEIC, got something else: convert it.") from error
+    except Image.DecompressionBombError as error:
+        # Pillow's own limit, which stands above ours and which we do not move for others
+        raise ImageError(
+            f"{name} must have at most {2 * (Image.MAX_IMAGE_PIXELS or 0):,} pixels, got a header that "
+            "promises far more: shrink it first if you trust it."
+        ) from error
+    except MemoryError as error:
+        raise ImageError(f"{name} must fit into memory, and does not: pass a smaller copy.") from error
+    except Exception as error:  # codecs fed with damaged files raise almost anything
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise ImageError(
+            f"{name} must be a whole, undamaged picture, got: {reason}; save it anew."
+        ) from error
+
+
+def _stream(source: Source, name: str) -> IO[bytes]:
+    if isinstance(source, bytes):
+        return io.BytesIO(source)
+    try:
+        path = Path(source)
+        plain = stat.S_ISREG(path.stat().st_mode)  # a pipe would wait for ever, a device never end
+        if plain:
+            return path.open("rb")
+    except FileNotFoundError as error:
+        raise ImageError(f"{name} must be a picture, got nothing under that name: check the path.") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a possible name"
+        raise ImageError(f"{name} must be readable, got: {reason}; check name and permissions.") from error
+    raise ImageError(f"{name} must be a plain file, got a folder, pipe or device: name the picture.")
+
+
+def _formats(head: bytes, name: str) -> tuple[str, ...]:
+    """Return the formats to try; HEIC needs an extra package, asked for only when such a file comes."""
+    if head[4:8] != b"ftyp" or head[8:12] not in HEIF_BRANDS:
+        return FORMATS
+    try:
+        from pillow_heif import register_heif_opener  # noqa: PLC0415 (an extra)
+    except ImportError as error:
+        raise ImageError(
+            f"{name} is HEIC, which needs the package pillow-heif: install tagmix[heic], or convert to JPEG."
+        ) from error
+    register_heif_opener()
+    return ("HEIF",)
+
+
+def _check_size(size: tuple[int, int], max_pixels: int | None, name: str) -> None:
+    width, height = size
+    if width < 1 or height < 1:
+        raise ImageError(f"{name} must have at least one pixel, got {width} × {height}: save it anew.")
+    if max_pixels is not None and width * height > max_pixels:
+        raise ImageError(
+            f"{name} must have at most {max_pixels:,} pixels, got {width:,} × {height:,}: shrink it, or "
+            "raise max_pixels if you trust it."
+        )
+
+
+def _rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I;16"):
+        return _from_16_bits(image)
+    if image.has_transparency_data:
+        paper = Image.new("RGBA", image.size, "white")
+        return Image.alpha_composite(paper, image.convert("RGBA")).convert("RGB")
+    if image.mode in ("I", "F"):  # depth maps and measurements: what is white in them is anybody's guess
+        raise ValueError(f"32 bits a pixel in mode {image.mode}, where pictures have 8 or 16")
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _from_16_bits(image: Image.Image) -> Image.Image:
+    # Upper eight bits, as Pillow does for 16-bit colour, where its own grey conversion would clip at 255
+    values: NDArray[Any] = np.asarray(image)
+    grey = (values >> 8).astype(np.uint8)
+    clear = image.info.get("transparency")
+    if isinstance(clear, int):
+        grey[values == clear] = 255
+    return Image.fromarray(grey).convert("RGB")
+
+
+def _orientation(image: Image.Image) -> int:
+    try:
+        value = image.getexif().get(ORIENTATION, 1)
+    except Exception:  # a damaged EXIF block is no reason to refuse sound pixels
+        return 1
+    return value if isinstance(value, int) and 1 <= value <= 8 else 1
+
+
+def _upright(pixels: Image.Image, image: Image.Image) -> Image.Image:
+    # Asked for after loading: by then Pillow has turned TIFF files itself and says so
+    turn = TURNS.get(_orientation(image))
+    return pixels if turn is None else pixels.transpose(turn)
+
+
+def _shrunk(image: Image.Image, max_side: int) -> Image.Image:
+    scale = max_side / max(image.size)
+    width, height = (max(1, round(side * scale)) for side in image.size)
+    return image.resize((width, height), Image.Resampling.LANCZOS, reducing_gap=2.0)
+
+
+def _shown(source: Source) -> str:
+    """Return the name for messages, quoted so that no name can break them into lines."""
+    return "the given bytes" if isinstance(source, bytes) else repr(os.fspath(source))
+
+
+class _Quiet:
+    """Silence warnings while any thread decodes: a damaged side note is no news, a damaged picture an error.
+
+    ``warnings.catch_warnings`` restores what it found, which goes wrong when two threads overlap; so the
+    first thread in silences, and the last one out restores.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._saved: warnings.catch_warnings[None] | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._saved = warnings.catch_warnings()
+                self._saved.__enter__()
+                warnings.simplefilter("ignore")
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._saved is not None:
+                self._saved.__exit__(None, None, None)
+
+
+_QUIET = _Quiet()

@@ -1,0 +1,38 @@
+"""Random patches of a picture, the same ones wherever the file lies and whatever it is called."""
+
+import hashlib
+import math
+
+import numpy as np
+
+from tagmix.arrays import Floats
+
+SMALLEST = 5.0  # the paper's smallest patch, in pixels
+
+
+def content_key(content: bytes) -> bytes:
+    """Return the digest that a picture is known by: of its bytes, never of its name or place."""
+    return hashlib.sha256(content).digest()
+
+
+def patch_generator(key: bytes, seed: int) -> np.random.Generator:
+    """Return the generator that draws this picture's patches: the same for the same bytes and seed."""
+    return np.random.default_rng([seed, *np.frombuffer(key, dtype=np.uint32).tolist()])
+
+
+def random_patches(height: int, width: int, n: int, rng: np.random.Generator) -> Floats:
+    """Return n square patches (x, y of the centre, side), sides uniform from 5 pixels to a quarter picture.
+
+    A quarter of the picture is a square of a quarter of its pixels, or as large as fits. Every patch
+    lies inside; in pictures too small for that it is the largest square there is.
+
+    >>> patches = random_patches(100, 60, 1000, np.random.default_rng(0))
+    >>> bool(patches[:, 2].min() >= 5 and patches[:, 2].max() <= 60**0.5 * 100**0.5 / 2)
+    True
+    """
+    largest = min(math.sqrt(height * width) / 2, height, width)
+    sides = rng.uniform(min(SMALLEST, largest), largest, n)
+    x = rng.uniform(sides / 2, width - sides / 2)
+    y = rng.uniform(sides / 2, height - sides / 2)
+    # A pixel's own place is its centre: the picture reaches from −½ to width − ½.
+    return np.stack([x - 0.5, y - 0.5, sides], axis=1)

@@ -1,0 +1,94 @@
+"""SIFT of random patches: the scale space that they are read from, and the descriptors."""
+
+import math
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from tagmix.arrays import Floats, Ints
+from tagmix.kernels.compiled import sift as compiled
+
+SIGMA_PER_SIDE = 1 / 12  # a cell is a quarter of the side and three σ wide
+NOMINAL = 0.5  # the smoothing that a camera's picture already has (Lowe)
+FINEST = 0.8  # σ of the finest level: half of 1.6, as where the picture is doubled first (Lowe)
+PER_OCTAVE = 3
+
+
+class ScaleSpace(NamedTuple):
+    """Smoothed images one after the other, as the kernel reads them; level l has σ = .8 · 2^(l/3)."""
+
+    pixels: NDArray[np.float32]
+    starts: Ints
+    shapes: Ints
+    steps: Floats
+    shrink: Floats
+
+
+def level_of(sides: Floats) -> Ints:
+    """Return the level whose σ is nearest to side/12, in ratio; tiny patches take the finest.
+
+    >>> level_of(np.array([5.0, 9.6, 19.2, 38.4])).tolist()
+    [0, 0, 3, 6]
+    """
+    return np.maximum(0, np.rint(PER_OCTAVE * np.log2(sides * SIGMA_PER_SIDE / FINEST))).astype(np.int64)
+
+
+def scale_space(grey: NDArray[Any], n_levels: int) -> ScaleSpace:
+    """Return the first levels; each octave is a quarter of the pixels, from the second (σ = 3.2) on."""
+    image = grey.astype(np.float32)
+    levels: list[NDArray[np.float32]] = []
+    for level in range(min(n_levels, 2 * PER_OCTAVE)):
+        levels.append(_blur(image, NOMINAL, sigma_of(level)))
+    base = levels[PER_OCTAVE] if n_levels > PER_OCTAVE else image
+    for level in range(2 * PER_OCTAVE, n_levels):
+        if level % PER_OCTAVE == 0:  # twice the σ of ``base``: half of the samples are enough
+            base = np.ascontiguousarray(_blur(base, 2 * FINEST, 4 * FINEST)[::2, ::2])
+        levels.append(_blur(base, 2 * FINEST, sigma_of(PER_OCTAVE + level % PER_OCTAVE)))
+    sizes = [image.size for image in levels]
+    octave = np.arange(n_levels) // PER_OCTAVE - 1
+    return ScaleSpace(
+        np.concatenate([level.ravel() for level in levels]),
+        np.cumsum([0, *sizes[:-1]]).astype(np.int64),
+        np.array([level.shape for level in levels], dtype=np.int64),
+        np.where(octave < 0, 0.5, 1.0),
+        2.0 ** np.maximum(octave, 0),
+    )
+
+
+def sigma_of(level: int) -> float:
+    """Return σ of a level in pixels of the picture."""
+    return FINEST * 2.0 ** (level / PER_OCTAVE)
+
+
+def _blur(image: NDArray[np.float32], have: float, want: float) -> NDArray[np.float32]:
+    if want <= have:
+        return image
+    sigma = math.sqrt(want * want - have * have)
+    size = 2 * math.ceil(4 * sigma) + 1
+    blurred = cv2.GaussianBlur(image, (size, size), sigma, borderType=cv2.BORDER_REFLECT_101)
+    return np.asarray(blurred, dtype=np.float32)
+
+
+def describe_patches(
+    grey: NDArray[Any], patches: Floats, kernels: ModuleType = compiled
+) -> NDArray[np.float32]:
+    """Return unit SIFT vectors, patches × 128, of patches (x, y of the centre, side) of a grey picture.
+
+    Upright: what is up in a photo is known. A flat patch has the vector 0.
+    """
+    out = np.zeros((len(patches), 128), dtype=np.float32)
+    if not len(patches):
+        return out
+    levels = level_of(patches[:, 2])
+    space = scale_space(grey, int(levels.max()) + 1)
+    scaled = patches / space.shrink[levels][:, None]
+    order = np.argsort(levels, kind="stable")  # neighbours in memory, neighbours in time
+    found = np.zeros_like(out)
+    kernels.describe_patches(
+        space.pixels, space.starts, space.shapes, space.steps, levels[order], scaled[order], found
+    )
+    out[order] = found
+    return out

@@ -87,6 +87,9 @@ def _counts(name: str, matrix: Counts) -> Counts:
         raise BagsError(f"view {name!r} must have fewer than {WIDEST:,} words, got {counts.shape[1]:,}.")
     counts.eliminate_zeros()
     counts.data = _smallest(counts.data)
+    if counts.nnz < WIDEST:  # four bytes a column: what the loops read, and half of what SciPy may choose
+        counts.indices = counts.indices.astype(np.int32, copy=False)
+        counts.indptr = counts.indptr.astype(np.int32, copy=False)
     return counts
 
 

@@ -171,6 +171,8 @@ class Bags:
         if isinstance(rows, tuple):
             raise BagsError(f"bags have one axis, their images, got {rows!r:.60}: use bags[[…]] for a list.")
         images = checked_index(rows, len(self), "images")
+        if isinstance(rows, slice) and len(images) == len(self) and rows.step in (None, 1):
+            return self  # frozen, so the whole may stand for its copy
         regions: Any
         regions, offsets = _regions_of(self.offsets, images)
         if isinstance(rows, slice) and rows.step in (None, 1) and len(images):

@@ -26,8 +26,9 @@ def test_a_setting_that_is_no_choice_is_refused(train, name, value):
 @pytest.mark.parametrize("name", BOUNDS)
 @pytest.mark.parametrize("value", [-1, np.nan, np.inf, "many", None, True, (1,)])
 def test_a_setting_that_is_no_number_in_its_range_is_refused(train, name, value):
+    default = getattr(EMM(), name)
     refused(
-        rf"^{name} must be a (whole )?number from \S+ to \S+, got .*: the default is {getattr(EMM(), name)!r}\.$",
+        rf"^{name} must be a (whole )?number from \S+ to \S+, got .*: the default is {default!r}\.$",
         lambda: EMM(**{name: value}).fit(train),
         ParameterError,
     )

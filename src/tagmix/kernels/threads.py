@@ -1,16 +1,35 @@
 """Threads over ranges of items: the compiled kernels release the GIL and own disjoint rows."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 
-# More chunks than threads even out unequal items; the results never depend on their number
-# because each item writes only to its own row.
-CHUNKS_PER_THREAD = 8
+# Many more chunks than threads even out unequal items, and tags are unequal; the results never depend
+# on their number because each item writes only to its own row.
+CHUNKS_PER_THREAD = 32
+
+# One pool for all kernels: starting threads for each call would cost as much as a small kernel.
+_pool: list[ThreadPoolExecutor] = []
 
 
-def over_ranges(work: Callable[[int, int], None], n_items: int, n_threads: int) -> None:
+def _shared_pool() -> ThreadPoolExecutor:
+    if not _pool:
+        _pool.append(ThreadPoolExecutor(max(2, os.cpu_count() or 1), thread_name_prefix="tagmix"))
+    return _pool[0]
+
+
+# Threads do not survive a fork; a child starts its own.
+os.register_at_fork(after_in_child=_pool.clear)
+
+
+def over_ranges(
+    work: Callable[[int, int], None], n_items: int, n_threads: int, chunks_per_thread: int = CHUNKS_PER_THREAD
+) -> None:
     """Call ``work(start, stop)`` over ranges that cover ``0 … n_items``, on ``n_threads`` threads.
+
+    Fewer chunks suit work that reads a large table anew for each. The calling thread is one of the
+    threads, so that work gets done even when all others are busy.
 
     >>> seen = []
     >>> over_ranges(lambda start, stop: seen.append((start, stop)), 5, 1)
@@ -20,8 +39,26 @@ def over_ranges(work: Callable[[int, int], None], n_items: int, n_threads: int) 
     if n_threads <= 1 or n_items <= 1:
         work(0, n_items)
         return
-    n_chunks = min(n_items, n_threads * CHUNKS_PER_THREAD)
+    n_chunks = min(n_items, n_threads * chunks_per_thread)
     cuts = [n_items * i // n_chunks for i in range(n_chunks + 1)]
-    with ThreadPoolExecutor(n_threads) as pool:
-        for done in [pool.submit(work, a, b) for a, b in pairwise(cuts)]:
-            done.result()
+    chunks = iter(list(pairwise(cuts)))
+    helpers = [_shared_pool().submit(_drain, work, chunks) for _ in range(min(n_threads, n_chunks) - 1)]
+    try:
+        _drain(work, chunks)
+    finally:
+        _finish(helpers, chunks)
+
+
+def _drain(work: Callable[[int, int], None], chunks: Iterator[tuple[int, int]]) -> None:
+    """Do chunks until none is left; ``next`` on a list's iterator is atomic under the GIL."""
+    for start, stop in chunks:
+        work(start, stop)
+
+
+def _finish(helpers: list[Future[None]], chunks: Iterator[tuple[int, int]]) -> None:
+    """Let no helper outlive the call, whatever happened: it writes to the caller's arrays."""
+    for _ in chunks:  # nothing is left, unless the caller was interrupted
+        pass
+    for helper in helpers:
+        if not helper.cancel():
+            helper.result()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from tagmix.arrays import Counts, Floats
+from tagmix.arrays import Counts, Entries, Floats
 from tagmix.bags import Bags
 from tagmix.learners.monitor import Monitor
 from tagmix.model import estep, mstep
@@ -24,7 +24,8 @@ class Corpus:
     """Training images in shards, with what is remembered of each between iterations.
 
     Memory, beyond the bags: ``BLOCKS_ALIVE`` × 8 bytes × regions of a shard × tags an image may be
-    explained by, kept below ``memory``; S of every image (8 bytes × its tags); two copies of μ.
+    explained by, kept below ``memory``; S and the entries of every image (40 bytes × its
+    tags); two copies of μ.
     """
 
     bags: Bags
@@ -33,11 +34,13 @@ class Corpus:
     rates: Floats | None = None
     shares: list[Floats | None] = field(default_factory=list)
     deltas: list[Floats | None] = field(default_factory=list)
+    entries: list[Entries | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.shards = list(self.bags.shards(shard_size(self.bags, self.settings.hard, self.memory)))
         self.shares = self.shares or [None] * len(self.shards)
         self.deltas = self.deltas or [None] * len(self.shards)
+        self.entries = [None] * len(self.shards)
 
     def rates_of(self, shard: slice) -> Floats | None:
         """Return the images' own prior rates, if they have any."""
@@ -48,9 +51,15 @@ class Corpus:
         for i, where in enumerate(self.shards):
             shard = self.bags[where]
             posterior = estep.guided_posterior(
-                shard, params, self.settings, self.shares[i], self.deltas[i], self.rates_of(where)
+                shard,
+                params,
+                self.settings,
+                self.shares[i],
+                self.deltas[i],
+                self.rates_of(where),
+                self.entries[i],
             )
-            self.shares[i] = posterior.S
+            self.shares[i], self.entries[i] = posterior.S, posterior.entries
             yield shard, posterior
 
 

@@ -74,12 +74,16 @@ def guided_posterior(
     start: Floats | None = None,
     delta: Floats | None = None,
     rates: Floats | None = None,
+    entries: Entries | None = None,
 ) -> Posterior:
-    """Return q of captioned images. ``delta`` is own entries (hard) or images × tags (soft)."""
+    """Return q of captioned images. ``delta`` is own entries (hard) or images × tags (soft).
+
+    ``entries``, those of the images' own tags, may be handed in by who asks again and again.
+    """
     tags = shard.captions
     n_regions = np.diff(shard.offsets)
     if settings.hard:
-        entries = entries_of(tags, shard.offsets)
+        entries = entries_of(tags, shard.offsets) if entries is None else entries
         guide = own_guidance(tags, n_regions, params.weights, delta)
         return _infer(shard, params, settings, entries, guide, start, rates)
     guide = guidance(tags, n_regions, params.weights, settings.strength, delta)

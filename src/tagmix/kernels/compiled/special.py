@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from tagmix.arrays import Floats
+from tagmix.kernels.threads import over_ranges
 
 FAST = {"reassoc", "contract", "arcp", "nsz"}  # keeps NaN and infinity meaningful
 EULER = 0.5772156649015329
@@ -61,19 +62,22 @@ def add_sigmoid_series(x: float, series: Floats) -> None:
     series += own
 
 
-@njit(cache=True, nogil=True)
-def softplus_table(points: Floats, low: float, high: float) -> Floats:
+def softplus_table(points: Floats, low: float, high: float, n_threads: int = 1) -> Floats:
     """Return the Taylor coefficients of u → Σ_i softplus(u − points_i), a row a node from low to high."""
-    n_nodes = math.ceil((high - low) / STEP) + 1
-    table = np.zeros((n_nodes, ORDER + 1))
-    for node in range(n_nodes):
+    table = np.zeros((math.ceil((high - low) / STEP) + 1, ORDER + 1))
+    over_ranges(lambda first, last: _fill_nodes(points, low, table, first, last), len(table), n_threads)
+    return table
+
+
+@njit(cache=True, nogil=True)
+def _fill_nodes(points, low, table, first, last):  # type: ignore[no-untyped-def]
+    for node in range(first, last):
         centre = low + node * STEP
         for point in points:
             table[node, 0] += softplus(centre - point)
             add_sigmoid_series(centre - point, table[node, 1:])
         for k in range(1, ORDER + 1):  # softplus' = sigmoid
             table[node, k] /= k
-    return table
 
 
 @njit(cache=True, nogil=True)

@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 
 from tagmix.arrays import Floats
-from tagmix.kernels.reference.superpixels import Planes
 from tagmix.kernels.reference.spectral import LEAST_AFFINITY
+from tagmix.kernels.reference.superpixels import Planes
 
 FAST = {"reassoc", "contract", "nsz"}
 MAX_STEPS = 120

@@ -43,7 +43,7 @@ def infer_images(
     log_rates = np.log(rates)
     table, low = np.zeros((0, 0)), 0.0
     if len(rates) == 1:
-        table, low = _table(log_rates, block_starts, entry_starts)
+        table, low = _table(log_rates, block_starts, entry_starts, n_threads)
 
     def work(first: int, last: int) -> None:
         _infer(
@@ -54,14 +54,14 @@ def infer_images(
     over_ranges(work, len(block_starts) - 1, n_threads)
 
 
-def _table(log_rates: Floats, block_starts: Ints, entry_starts: Ints) -> tuple[Floats, float]:
+def _table(log_rates: Floats, block_starts: Ints, entry_starts: Ints, n_threads: int) -> tuple[Floats, float]:
     """Return the table over all u that any image's rate can take, and where it starts."""
     n_regions = np.diff(block_starts) // np.maximum(np.diff(entry_starts), 1)
     share = np.log(
         np.array([max(1, n_regions.min(initial=1)), max(1, n_regions.max(initial=1))]) / log_rates.size
     )
     low = float(log_rates.min() + share[0])
-    return softplus_table(log_rates[0], low, float(log_rates.max() + share[1])), low
+    return softplus_table(log_rates[0], low, float(log_rates.max() + share[1]), n_threads), low
 
 
 @njit(cache=True, nogil=True)

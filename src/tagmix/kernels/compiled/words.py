@@ -28,7 +28,10 @@ def _unsigned(rows: Rows) -> tuple[NDArray[Any], NDArray[np.uint32], NDArray[np.
 
 def add_evidence_of_all(rows: Rows, tiles: Floats, scale: float, out: Floats, n_threads: int = 1) -> None:
     """Equal to ``reference.words.add_evidence_of_all``."""
-    over_ranges(lambda a, b: _evidence_of_all(*_unsigned(rows), tiles, scale, out, a, b), len(out), n_threads)
+    # Each chunk reads all tiles: two a thread keep that rare.
+    over_ranges(
+        lambda a, b: _evidence_of_all(*_unsigned(rows), tiles, scale, out, a, b), len(out), n_threads, 2
+    )
 
 
 def for_all_tags(log_words: Floats) -> Floats:

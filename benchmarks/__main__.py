@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 from rich.console import Console
 from rich.table import Table
 
-ALL = ("bench_training", "bench_map", "bench_margin", "bench_scaling", "bench_segment")
+ALL = ("bench_training", "bench_map", "bench_margin", "bench_scaling")
 OUT = Path("bench-out")
 
 

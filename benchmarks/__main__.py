@@ -14,26 +14,38 @@ import matplotlib.pyplot as plt
 from rich.console import Console
 from rich.table import Table
 
-ALL = ("bench_training", "bench_map", "bench_margin", "bench_scaling")
+ALL = ("bench_training", "bench_map", "bench_margin", "bench_scaling", "bench_pictures", "bench_segment")
 OUT = Path("bench-out")
+COLUMNS = ("what", "ours", "ncuts", "graph", "grid", "scikit-image", "peer")
 
 
 def show(name: str, rows: list[dict[str, Any]], console: Console) -> list[str]:
-    """Print a table of the rows and return the promises that were not kept."""
-    keys = [k for k in ("what", "ours", "peer") if any(k in row for row in rows)] or list(rows[0])
+    """Print a table of the rows and return the promises that were not kept.
+
+    A row's ``ratio`` must be at least its ``promise`` and at most its ``limit``, where it has them; its
+    ``unit`` is × unless it says otherwise.
+    """
+    keys = [k for k in COLUMNS if any(k in row for row in rows)] or list(rows[0])
     table = Table(*keys, "ratio", "promised", title=name)
     broken = []
     for row in rows:
-        ratio, promise = row.get("ratio"), row.get("promise")
-        table.add_row(
-            *(str(row.get(k, "")) for k in keys),
-            "" if ratio is None else f"{ratio:.3g} ×",
-            "" if promise is None else f">= {promise:g} ×",
-        )
-        if promise is not None and ratio < promise:
-            broken.append(f"{name}: {row['what']}: {ratio:.3g} × where {promise:g} × is promised")
+        ratio, (promised, kept) = row.get("ratio"), checked(row)
+        shown = "" if ratio is None else f"{ratio:.3g} {row.get('unit', '×')}".strip()
+        table.add_row(*(str(row.get(k, "")) for k in keys), shown, promised)
+        if not kept:
+            broken.append(f"{name}: {row['what']}: {shown} where {promised} is promised")
     console.print(table)
     return broken
+
+
+def checked(row: dict[str, Any]) -> tuple[str, bool]:
+    """Return what a row promises, in words, and whether it is kept."""
+    unit = row.get("unit", "×")
+    if "limit" in row:
+        return f"<= {row['limit']:g} {unit}".strip(), row["ratio"] <= row["limit"]
+    if row.get("promise") is None:
+        return "", True
+    return f">= {row['promise']:g} {unit}".strip(), row["ratio"] >= row["promise"]
 
 
 def draw_curves(rows: list[dict[str, Any]], path: Path) -> None:
@@ -65,8 +77,16 @@ def main() -> int:
     }
     broken = []
     for name in sys.argv[1:] or ALL:
+        module = import_module(f"benchmarks.{name}")
+        missing = module.missing() if hasattr(module, "missing") else ""
+        if missing and sys.argv[1:]:
+            console.print(f"[red]{name} cannot run[/red]: {missing}")
+            return 2
+        if missing:
+            console.print(f"{name} skipped: {missing}")
+            continue
         console.print(f"running {name} …")
-        results[name] = import_module(f"benchmarks.{name}").run()
+        results[name] = module.run()
         broken += show(name, results[name], console)
         (OUT / "results.json").write_text(json.dumps(results, indent=1, default=float))
     if "bench_scaling" in results:

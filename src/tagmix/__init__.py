@@ -1,22 +1,69 @@
 """tagmix learns tags from loosely captioned pictures, for whole pictures and for their regions."""
 
-from tagmix.bags import Bags
-from tagmix.errors import BagsError, ModelFileError, ParameterError, TagmixError
-from tagmix.evaluation.metrics import top_k_accuracy
-from tagmix.learners import EMM, load, save
-from tagmix.model.sample import Sample, planted_topics, sample_bags
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tagmix.annotate import Annotator
+    from tagmix.bags import Bags
+    from tagmix.datasets import Album, open_album
+    from tagmix.errors import AlbumError, BagsError, ImageError, ModelFileError, ParameterError, TagmixError
+    from tagmix.evaluation.metrics import top_k_accuracy
+    from tagmix.files import load, save
+    from tagmix.images.describe import Describer
+    from tagmix.learners import EMM
+    from tagmix.model.sample import Sample, planted_topics, sample_bags
 
 __version__ = "0.1.0"
 
+# Loaded when first asked for: `tagmix --help` must not wait for numba, scikit-learn and OpenCV.
+_HOMES = {
+    "EMM": "learners",
+    "Album": "datasets",
+    "AlbumError": "errors",
+    "Annotator": "annotate",
+    "Bags": "bags",
+    "BagsError": "errors",
+    "Describer": "images.describe",
+    "ImageError": "errors",
+    "ModelFileError": "errors",
+    "ParameterError": "errors",
+    "Sample": "model.sample",
+    "TagmixError": "errors",
+    "load": "files",
+    "open_album": "datasets",
+    "planted_topics": "model.sample",
+    "sample_bags": "model.sample",
+    "save": "files",
+    "top_k_accuracy": "evaluation.metrics",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tagmix' has no attribute {name!r}")
+    return getattr(import_module(f"tagmix.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
+
+
 __all__ = [
     "EMM",
+    "Album",
+    "AlbumError",
+    "Annotator",
     "Bags",
     "BagsError",
+    "Describer",
+    "ImageError",
     "ModelFileError",
     "ParameterError",
     "Sample",
     "TagmixError",
     "load",
+    "open_album",
     "planted_topics",
     "sample_bags",
     "save",

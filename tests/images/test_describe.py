@@ -1,18 +1,21 @@
 """From an album on disk to bags: the same bits twice, from the cache, and past broken files."""
 
+import errno
+import os
 import shutil
 
 import numpy as np
 import pytest
 
-from tagmix import BagsError, ParameterError
+from tagmix import BagsError, ParameterError, storage
 from tagmix.datasets import open_album
 from tagmix.datasets.scenes import draw_album
-from tagmix.images import describe
+from tagmix.images import describe, vocabulary
+from tagmix.images.cache import CacheError
 from tagmix.images.describe import Describer
 from tagmix.images.patches import content_key, patch_generator, random_patches
 
-SMALL = {"n_words": 20, "n_colours": 8, "n_patches": 80, "vocabulary_patches": 40, "restarts": 1}
+SMALL = {"n_words": 20, "n_colours": 8, "n_patches": 80, "vocabulary_patches": 40, "restarts": 2}
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +25,37 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.fixture
+def album(folder):
+    return open_album(str(folder / "annotations.jsonl"))
+
+
+@pytest.fixture
+def copied(folder, tmp_path):
+    """An album whose files a test may break."""
+    shutil.copytree(folder, tmp_path / "copy")
+    return open_album(str(tmp_path / "copy" / "annotations.jsonl"))
+
+
 def views_of(bags):
     return [view.toarray() for view in bags.views.values()]
 
 
-def test_an_album_becomes_bags_with_every_patch_counted_once(folder):
-    album = open_album(str(folder / "annotations.jsonl"))
+def assert_same_bits(one, two):
+    for a, b in zip(views_of(one), views_of(two), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(one.offsets, two.offsets)
+
+
+def kept_files(folder):
+    return sorted(folder.rglob("*.tagmix"))
+
+
+def unexpected(*_, **__):
+    raise AssertionError("done again")
+
+
+def test_an_album_becomes_bags_with_every_patch_counted_once(album):
     bags = Describer(**SMALL).fit(album).transform(album)
     assert len(bags) == 5
     assert list(bags.views) == ["sift", "colour"]
@@ -39,47 +67,254 @@ def test_an_album_becomes_bags_with_every_patch_counted_once(folder):
         assert own == set(item.tags)
 
 
-def test_a_copy_under_another_name_is_described_by_the_same_words(folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "b")
-    here, there = (open_album(str(place / "annotations.jsonl")) for place in (folder, tmp_path / "b"))
-    describer = Describer(**SMALL).fit(here)
-    for a, b in zip(views_of(describer.transform(here)), views_of(describer.transform(there)), strict=True):
-        np.testing.assert_array_equal(a, b)
+def test_a_copy_under_another_name_is_described_by_the_same_words(album, copied):
+    describer = Describer(**SMALL).fit(album)
+    assert_same_bits(describer.transform(album), describer.transform(copied))
+    again = Describer(**SMALL).fit(copied)
+    for a, b in zip(describer.vocabularies_, again.vocabularies_, strict=True):
+        np.testing.assert_array_equal(a.centres, b.centres)
 
 
-def test_finished_pictures_come_from_the_cache(folder, tmp_path, monkeypatch):
-    album = open_album(str(folder / "annotations.jsonl"))
+@pytest.mark.parametrize("n_jobs", [2, 3, -1])
+def test_the_number_of_processes_changes_no_bit(album, n_jobs):
+    alone = Describer(**SMALL).fit(album)
+    several = Describer(**SMALL, n_jobs=n_jobs).fit(album)
+    for a, b in zip(alone.vocabularies_, several.vocabularies_, strict=True):
+        np.testing.assert_array_equal(a.centres, b.centres)
+    assert_same_bits(alone.transform(album), several.transform(album))
+
+
+def test_the_number_of_threads_changes_no_bit_of_a_vocabulary():
+    points = np.random.default_rng(0).random((5000, 128), dtype=np.float32)
+    one, three = (vocabulary.learn_vocabulary(points, 50, n_threads=n).centres for n in (1, 3))
+    np.testing.assert_array_equal(one, three)
+
+
+def test_words_of_separate_heaps_are_their_means_even_where_a_start_leaves_a_word_unused():
+    rng = np.random.default_rng(0)
+    heaps = np.repeat(np.eye(4, dtype=np.float32) * 10, 50, axis=0) + rng.normal(0, 0.1, (200, 4))
+    words = vocabulary.learn_vocabulary(heaps.astype(np.float32), 4, restarts=5, seed=1)
+    means = heaps.reshape(4, 50, 4).mean(axis=1)
+    np.testing.assert_allclose(words.centres, means[np.lexsort(means.T[::-1])], atol=1e-4)
+    far = np.zeros((1, 4), dtype=np.float32) - 99
+    moved = vocabulary._sweep(heaps.astype(np.float32), np.vstack([means[:3].astype(np.float32), far]), 1)
+    assert np.abs(moved.centres[3] - means[3]).max() < 1  # the unused word went where one was missed
+
+
+def test_finished_pictures_come_from_the_cache(album, tmp_path, monkeypatch):
     describer = Describer(**SMALL, cache=tmp_path).fit(album)
-    first = views_of(describer.transform(album[:3]))
+    first = describer.transform(album[:3])
+    assert describer.reused_ == 0
     asked = []
     sketch = describe.sketch
     monkeypatch.setattr(describe, "sketch", lambda *a, **k: asked.append(1) or sketch(*a, **k))
-    whole = views_of(describer.transform(album))
-    assert len(asked) == 2
-    for a, b in zip(first, whole, strict=True):
-        np.testing.assert_array_equal(a, b[: len(a)])
+    whole = describer.transform(album)
+    assert (len(asked), describer.reused_) == (2, 3)
+    assert_same_bits(first, whole[:3])
 
 
-def test_a_broken_file_is_set_aside_and_named(folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "b")
-    album = open_album(str(tmp_path / "b" / "annotations.jsonl"))
-    album[1].image.write_bytes(b"no picture")
-    album[3].image.unlink()
+def test_a_finished_run_is_repeated_without_sketches_and_without_learning(album, tmp_path, monkeypatch):
+    first = Describer(**SMALL, cache=tmp_path).fit(album).transform(album)
+    monkeypatch.setattr(describe, "sketch", unexpected)
+    monkeypatch.setattr(vocabulary, "learn_vocabulary", unexpected)
+    again = Describer(**SMALL, cache=tmp_path, n_jobs=1).fit(album)
+    assert again.reused_ == 5
+    assert_same_bits(again.transform(album), first)
+    assert again.reused_ == 5
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_words": 19},
+        {"seed": 1},
+        {"n_patches": 81},
+        {"n_regions": 4},
+        {"segmenter": "grid"},
+        {"largest_patch": 0.25},
+    ],
+)
+def test_other_settings_never_take_what_was_kept_for_these(album, tmp_path, change):
+    Describer(**SMALL, cache=tmp_path).fit(album).transform(album)
+    other = Describer(**{**SMALL, **change}, cache=tmp_path).fit(album)
+    bags = other.transform(album)
+    assert other.reused_ == 0
+    assert_same_bits(bags, Describer(**{**SMALL, **change}).fit(album).transform(album))
+
+
+def spoil_words(arrays):
+    yield {**arrays, "sift": arrays["sift"][:-1]}
+    yield {**arrays, "sift": arrays["sift"].astype(np.int64)}
+    yield {**arrays, "sift": np.full_like(arrays["sift"], 20)}
+    yield {**arrays, "colour": np.full_like(arrays["colour"], 8)}
+    yield {**arrays, "region": arrays["region"] + np.uint8(100)}
+    yield {**arrays, "region": arrays["region"][None]}
+    yield {**arrays, "place": np.full_like(arrays["place"], 32)}
+    yield {**arrays, "boxes": arrays["boxes"][:0]}
+    yield {**arrays, "boxes": np.vstack([arrays["boxes"]] * 11)}
+    yield {**arrays, "boxes": arrays["boxes"][:, :4]}
+    yield {**arrays, "boxes": np.full_like(arrays["boxes"], np.nan)}
+    yield {**arrays, "boxes": arrays["boxes"] + 1}
+    yield {**arrays, "more": arrays["region"]}
+    yield {"sift": arrays["sift"]}
+    yield {}
+
+
+def spoil_sketch(arrays):
+    yield {**arrays, "sift": arrays["sift"][:, :-1]}
+    yield {**arrays, "colour": arrays["colour"].astype(np.float64)}
+    yield {**arrays, "colour": np.full_like(arrays["colour"], np.nan)}
+    yield {}
+
+
+def spoil_centres(arrays):
+    yield {"centres": np.vstack([arrays["centres"]] * 30)}
+    yield {"centres": arrays["centres"][:0]}
+    yield {"centres": arrays["centres"][:, :-1]}
+    yield {"centres": np.ones((), np.float32)}
+    yield {"centres": np.full_like(arrays["centres"], np.inf)}
+    yield {"centres": arrays["centres"].astype(np.float64)}
+    yield {}
+
+
+@pytest.mark.parametrize(
+    ("names", "spoil"),
+    [
+        ({"sift", "colour", "place", "region", "boxes"}, spoil_words),
+        ({"sift", "colour"}, spoil_sketch),
+        ({"centres"}, spoil_centres),
+    ],
+)
+def test_a_cache_file_with_impossible_contents_is_made_again(album, tmp_path, names, spoil):
+    first = Describer(**SMALL, cache=tmp_path).fit(album).transform(album)
+    read = {path: storage.read(path).arrays for path in kept_files(tmp_path)}
+    path, whole = next((path, arrays) for path, arrays in read.items() if set(arrays) == names)
+    before = path.read_bytes()
+    for arrays in spoil(whole):
+        storage.write(path, "Cached", {}, arrays)
+        assert_same_bits(Describer(**SMALL, cache=tmp_path).fit(album).transform(album), first)
+        assert path.read_bytes() == before
+
+
+def test_a_picture_in_words_is_kept_in_the_smallest_whole_numbers(album, tmp_path):
+    describer = Describer(**SMALL, cache=tmp_path).fit(album)
+    words = describer.describe([album[0].image])[0]
+    assert {words.sift.dtype, words.colour.dtype, words.region.dtype} == {np.dtype(np.uint8)}
+
+
+def test_progress_tells_the_stage_and_counts_to_the_end(album):
+    told = []
+    describer = Describer(**SMALL, progress=lambda *step: told.append(step)).fit(album)
+    describer.transform(album)
+    assert list(dict.fromkeys(stage for stage, _, _ in told)) == ["vocabulary", "words", "pictures"]
+    for stage in ("vocabulary", "pictures"):
+        assert [step for step in told if step[0] == stage] == [(stage, n, 5) for n in range(1, 6)]
+    words = [(done, of) for stage, done, of in told if stage == "words"]
+    assert words[-1][0] == words[-1][1]
+    assert all(1 <= done <= of for done, of in words)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_broken_file_is_set_aside_and_named_once(copied, n_jobs):
+    for n, break_it in {
+        0: lambda path: path.unlink(),
+        1: lambda path: path.write_bytes(b"no picture"),
+        3: lambda path: (path.unlink(), path.mkdir()),
+    }.items():
+        break_it(copied[n].image)
+    describer = Describer(**SMALL, n_jobs=n_jobs).fit(copied)
+    assert len(describer.problems_) == 3
+    assert len(describer.transform(copied)) == 2
+    gone, no_picture, is_folder = describer.problems_
+    names = [copied[n].image.name for n in (0, 1, 3)]
+    assert gone == f"{names[0]}: is gone: put the file back, or open the album again."
+    assert no_picture.startswith(f"{names[1]}: must be one of JPEG")
+    assert is_folder.startswith(f"{names[2]}: must be a plain file, got a folder")
+    for line, name in zip(describer.problems_, names, strict=True):
+        assert line.count(name) == 1
+
+
+def test_a_file_that_may_not_be_read_is_set_aside(album, monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
     describer = Describer(**SMALL).fit(album)
-    assert len(describer.transform(album)) == 3
-    assert [line.split(":")[0] for line in describer.problems_] == [album[1].image.name, album[3].image.name]
+    monkeypatch.setattr(type(album[0].image), "read_bytes", refuse)
+    assert describer.describe([album[0].image]) == [None]
+    name = album[0].image.name
+    assert describer.problems_ == [f"{name}: cannot be read: Permission denied; check name and permissions."]
 
 
-def test_an_album_of_broken_files_and_a_describer_without_words_say_so(folder, tmp_path):
-    album = open_album(str(folder / "annotations.jsonl"))
+def test_a_file_name_with_control_characters_makes_one_plain_line(album, tmp_path):
+    describer = Describer(**SMALL).fit(album)
+    assert describer.describe([tmp_path / "a\n\x1b[2Jb.jpg"]) == [None]
+    assert describer.problems_[0].startswith(r"a\n\x1b[2Jb.jpg: is gone: ")
+
+
+def test_albums_without_pictures_and_a_describer_without_words_say_so(album, copied):
     with pytest.raises(ParameterError, match="fit it on an album first"):
         Describer(**SMALL).transform(album)
-    shutil.copytree(folder, tmp_path / "b")
-    broken = open_album(str(tmp_path / "b" / "annotations.jsonl"))
-    for item in broken:
+    with pytest.raises(BagsError, match="one picture or more was expected, got none"):
+        Describer(**SMALL).fit([])
+    describer = Describer(**SMALL).fit(album)
+    with pytest.raises(BagsError, match="one picture or more was expected, got none"):
+        describer.transform([])
+    for item in copied:
         item.image.write_bytes(b"")
-    with pytest.raises(BagsError, match="no picture could be read"):
-        Describer(**SMALL).fit(broken)
+    name = copied[0].image.name
+    with pytest.raises(
+        BagsError, match=f"no picture could be read, so no words were learnt: {name}: must be"
+    ):
+        Describer(**SMALL).fit(copied)
+    with pytest.raises(BagsError, match="no picture could be described"):
+        describer.transform(copied)
+
+
+def test_one_picture_is_an_album(album):
+    bags = Describer(**SMALL).fit(album[:1]).transform(album[:1])
+    assert len(bags) == 1
+    few = Describer(**{**SMALL, "n_words": 1000}).fit(album[:1])
+    assert few.vocabularies_.sift.n_words <= 40
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_wrong_setting_ends_the_run_as_itself(album, n_jobs):
+    with pytest.raises(ParameterError, match="ncuts, grid, graph"):
+        Describer(**SMALL, segmenter="magic", n_jobs=n_jobs).fit(album)
+    with pytest.raises(ParameterError, match="n_jobs must be"):
+        Describer(**SMALL, n_jobs=0)
+
+
+def test_a_cache_that_cannot_be_written_ends_the_run_before_any_work(album, tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setattr(describe, "sketch", unexpected)
+    with pytest.raises(CacheError, match=r"cannot be written \(Not a directory\)"):
+        Describer(**SMALL, cache=tmp_path / "file" / "cache").fit(album)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_cache_that_fills_up_ends_the_run_and_not_file_after_file(album, tmp_path, n_jobs):
+    for n in range(1, 256):  # no folder can be made where a file of that name lies
+        (tmp_path / f"{n:02x}").write_bytes(b"")
+    steps = []
+    describer = Describer(**SMALL, cache=tmp_path, n_jobs=n_jobs, progress=lambda *s: steps.append(s))
+    with pytest.raises(CacheError, match=r"cannot be written \(.*\): free some space"):
+        describer.fit(album)
+    assert len(steps) <= 1
+
+
+def test_no_space_for_a_picture_in_words_ends_the_run(album, tmp_path, monkeypatch):
+    describer = Describer(**SMALL, cache=tmp_path).fit(album)
+    write, left = storage.write, iter(range(3))
+
+    def fill_up(*args):
+        if next(left, None) is None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(*args)
+
+    monkeypatch.setattr(storage, "write", fill_up)
+    with pytest.raises(CacheError, match="No space left on device"):
+        describer.transform(album)
 
 
 def test_patches_lie_inside_and_depend_on_the_content_alone():

@@ -67,6 +67,10 @@ class Album:
             )
         return replace(self, items=chosen)
 
+    def without(self, name: str) -> "Album":
+        """Return all pictures but those of one part, such as "test"."""
+        return replace(self, items=tuple(item for item in self.items if item.split != name))
+
     def keep_tags(self, min_count: int = 4) -> "Album":
         """Return the album with only the tags on at least ``min_count`` pictures; all pictures stay.
 

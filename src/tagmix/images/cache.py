@@ -3,54 +3,81 @@
 import contextlib
 import hashlib
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
 from tagmix import storage
 from tagmix.errors import ModelFileError, TagmixError
 
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+Form: TypeAlias = dict[str, tuple[Any, tuple[int, ...]]]
 
-class CacheError(TagmixError, OSError):
-    """The cache cannot be written."""
+# A temporary file this old belongs to a run that was killed: whole ones take well under a second.
+LEFT_BEHIND = 3600.0
+
+
+class CacheError(TagmixError):
+    """The cache cannot be written: the trouble of a run, not of a file."""
 
 
 class Cache:
     """A folder of small files, each written whole or not at all; None keeps nothing.
 
-    A file that is damaged, or of another version, is as good as none: it is made again.
+    A file that is damaged, of another version, or not sound for the one who asks is as good as none:
+    it is made again.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
         self.folder = None if folder is None else Path(folder)
 
-    def _path(self, key: str) -> Path | None:
-        return None if self.folder is None else self.folder / key[:2] / f"{key}.tagmix"
-
-    def get(self, key: str) -> dict[str, NDArray[Any]] | None:
-        """Return what was kept under this key, if anything whole is there."""
-        path = self._path(key)
-        if path is None or not path.exists():
-            return None
+    def keep(
+        self, key: str, make: Callable[[], Arrays], sound: Callable[[Arrays], bool]
+    ) -> tuple[Arrays, bool]:
+        """Return what is kept under this key, else make and keep it; and whether it was there."""
+        if self.folder is None:
+            return make(), False
+        path = self.folder / key[:2] / f"{key}.tagmix"
         with contextlib.suppress(ModelFileError):
-            return storage.read(path, "Cached").arrays
-        return None
+            kept = storage.read(path, "Cached").arrays
+            if sound(kept):
+                return kept, True
+        made = make()
+        self._write(path, made)
+        return made, False
 
-    def put(self, key: str, arrays: dict[str, NDArray[Any]]) -> None:
-        """Keep arrays under this key; CacheError if the folder cannot take them."""
-        path = self._path(key)
-        if path is None:
+    def prepare(self) -> None:
+        """Raise CacheError now, before any work, if nothing can be written; sweep out what kills left."""
+        if self.folder is None:
             return
+        probe = self.folder / "00" / "probe.tagmix"
+        self._write(probe, {})
+        with contextlib.suppress(OSError):  # another run may be doing the same
+            probe.unlink()
+        for path in self.folder.glob("[0-9a-f][0-9a-f]/.tagmix-*.tmp"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > LEFT_BEHIND:
+                    path.unlink()
+
+    def _write(self, path: Path, arrays: Arrays) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             storage.write(path, "Cached", {}, arrays)
         except (OSError, ModelFileError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
+            cause = error if isinstance(error, OSError) else error.__cause__
+            reason = getattr(cause, "strerror", None) or error
             raise CacheError(
-                f"the cache {self.folder} cannot be written ({reason}): free some space, choose another "
-                "folder, or go without a cache"
+                f"the cache {str(self.folder)!r} cannot be written ({reason}): free some space, choose "
+                "another folder, or go without a cache."
             ) from error
+
+
+def form_of(arrays: Arrays) -> Form:
+    """Return type and shape of each array: what a sound one must have, before its values are looked at."""
+    return {name: (array.dtype, array.shape) for name, array in arrays.items()}
 
 
 def key_of(*parts: bytes | str) -> str:
@@ -62,5 +89,6 @@ def key_of(*parts: bytes | str) -> str:
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
-        digest.update(len(data).to_bytes(8, "little") + data)
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
     return digest.hexdigest()

@@ -1,16 +1,39 @@
 """Work on many files in several processes: one bad file never ends the run, and neither does a crash."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+import contextlib
+import os
+import pickle
+import signal
+import stat
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from multiprocessing import get_context, resource_tracker
+from multiprocessing.connection import Connection, wait
+from numbers import Integral
+from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
-from tagmix.errors import TagmixError
+import cv2
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from tagmix.errors import ImageError, ParameterError, TagmixError
 
 T = TypeVar("T")
-# Tasks handed out ahead of the workers: enough that none waits, few enough that Ctrl-C ends soon.
-AHEAD = 4
+# Imported once by the server that workers are forked from; each of them starts in milliseconds then.
+PRELOAD = ["tagmix.images.describe"]
+# How long a worker may finish the file in hand when the run is broken off.
+PATIENCE = 1.0
+
+# A picture of decode.MAX_PIXELS takes less; what is larger is no picture, and is not read into memory.
+MAX_BYTES = 2**30
+
+
+class WorkerError(TagmixError):
+    """No worker could be started."""
 
 
 class Failure(NamedTuple):
@@ -19,62 +42,200 @@ class Failure(NamedTuple):
     reason: str
 
 
-def map_files(
-    function: Callable[[Any], T], tasks: Sequence[Any], n_jobs: int
-) -> Iterator[tuple[int, T | Failure]]:
-    """Yield (number of the task, result or Failure) as they are done, on ``n_jobs`` processes.
+CRASHED = Failure("it crashed the process that read it: repair or remove the file.")
 
-    ``TagmixError`` and ``OSError`` are a file's own trouble and become a Failure; so does a process
-    that dies on a file. Anything else is a mistake of ours and is raised.
+
+def shown(path: Path) -> str:
+    """Return a file's name with what cannot be printed escaped, so that no name breaks a line.
+
+    >>> shown(Path(f"album/sea{chr(7)}.jpg"))[3:7] == chr(92) + "x07"
+    True
     """
-    if n_jobs <= 1:
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in path.name)
+
+
+def read_content(path: Path) -> bytes:
+    """Return the bytes of a plain file of bearable size; else an ImageError that leaves the name out."""
+    try:
+        status = path.stat()
+        plain = stat.S_ISREG(status.st_mode)  # a pipe would wait for ever, a device never end
+        content = path.read_bytes() if plain and status.st_size <= MAX_BYTES else b""
+    except FileNotFoundError as error:
+        raise ImageError("is gone: put the file back, or open the album again.") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a possible name"
+        raise ImageError(f"cannot be read: {reason}; check name and permissions.") from error
+    if not plain:
+        raise ImageError("must be a plain file, got a folder, pipe or device: name the picture.")
+    if status.st_size > MAX_BYTES:
+        raise ImageError(f"must have at most {MAX_BYTES:,} bytes, got {status.st_size:,}: shrink it.")
+    return content
+
+
+def count_processes(n_jobs: int | None) -> int:
+    """Return how many processes ``n_jobs`` means: None is one, −1 all cores that this process may use.
+
+    >>> count_processes(None), count_processes(3)
+    (1, 3)
+    """
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs < -1 or n_jobs == 0:
+        raise ParameterError(
+            f"n_jobs must be a whole number from 1, or -1, or None, got {n_jobs!r:.60}: None is one process, "
+            "-1 is all cores."
+        )
+    if n_jobs > 0:
+        return int(n_jobs)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def map_files(
+    function: Callable[[Any], T], tasks: Sequence[Any], n_jobs: int | None = None
+) -> Generator[tuple[int, T | Failure], None, None]:
+    """Yield (number of the task, result or Failure) as they are done, each once, on ``n_jobs`` processes.
+
+    ``ImageError`` and ``OSError`` are a file's own trouble and become a Failure; so does a process that
+    dies on a file. Anything else is the run's trouble or a mistake of ours: it is raised and ends the run.
+    Work is done on one thread a process, so that results have the same bits for any ``n_jobs``.
+
+    A worker holds the function, one file and what decoding it takes. For pictures that is 200 MB to begin
+    with, most of it shared by all workers, and on top at most ``MAX_BYTES`` for the file and 1.5 GB to decode
+    it (15 bytes a pixel at ``decode.MAX_PIXELS``, with transparency); 50 MB for 12 megapixels. The function
+    must be importable: workers do not see ``__main__``.
+    """
+    n_processes = min(count_processes(n_jobs), len(tasks))
+    if n_processes > 1:
+        yield from _crewed(function, tasks, n_processes)
+        return
+    with one_thread():
         for number, task in enumerate(tasks):
             yield number, _attempt(function, task)
-        return
-    queue = iter(range(len(tasks)))
-    while True:
-        suspects: list[int] = []
-        yield from _pooled(function, tasks, queue, n_jobs, suspects)
-        if not suspects:
-            return
-        for number in suspects:  # one of these killed a process: alone, each shows its own face
-            yield number, _alone(function, tasks[number])
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep BLAS, OpenMP and OpenCV to one thread: several processes of several threads fight for cores."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        cv2.setNumThreads(before)
 
 
 def _attempt(function: Callable[[Any], T], task: Any) -> T | Failure:
     try:
         return function(task)
-    except (TagmixError, OSError) as error:
+    except ImageError as error:
         return Failure(str(error))
+    except OSError as error:  # its text would repeat the file's name
+        return Failure(f"it cannot be used ({error.strerror or error}): check the file.")
 
 
-def _pooled(
-    function: Callable[[Any], T], tasks: Sequence[Any], queue: Iterator[int], n_jobs: int, suspects: list[int]
+class _Worker:
+    """A process with the function, and the task it has in hand; none until it says that it is ready."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        context = get_context("forkserver")
+        context.set_forkserver_preload(PRELOAD)
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, function), daemon=True)
+        self.task: int | None = None
+        with theirs, _apart():
+            self.process.start()
+
+    def give(self, number: int, task: Any) -> None:
+        self.task = number
+        with contextlib.suppress(OSError):  # it has died since; the next receive tells
+            self.connection.send(task)
+
+    def receive(self) -> Any:
+        """Return the result of the task in hand, CRASHED if the process died on it; raise what it raised."""
+        try:
+            good, value = self.connection.recv()
+        except (EOFError, OSError) as error:
+            if self.task is not None:
+                return CRASHED
+            self.process.join(PATIENCE)
+            raise WorkerError(
+                f"a worker process should have started, but it ended (exit code {self.process.exitcode}): "
+                "free some memory, or use n_jobs=1."
+            ) from error
+        if not good:
+            raise value
+        return value
+
+
+@contextlib.contextmanager
+def _apart() -> Iterator[None]:
+    """Hide the user's script and Ctrl-C from processes that start meanwhile.
+
+    A worker needs nothing of the script, and importing it would run it again where it lacks the guard
+    ``if __name__ == "__main__"``. Ctrl-C reaches every process of a terminal; the parent alone answers it.
+    """
+    resource_tracker.ensure_running()  # first: its own start would let Ctrl-C through again
+    main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _crewed(
+    function: Callable[[Any], T], tasks: Sequence[Any], n_processes: int
 ) -> Iterator[tuple[int, T | Failure]]:
-    """Yield results; if a process dies, name the tasks under way as suspects and stop."""
-    waiting: dict[Future[Any], int] = {}
-    with ProcessPoolExecutor(n_jobs, mp_context=get_context("forkserver")) as pool:
-        try:
-            while True:
-                for number in queue:
-                    waiting[pool.submit(_attempt, function, tasks[number])] = number
-                    if len(waiting) >= n_jobs * AHEAD:
-                        break
-                if not waiting:
-                    return
-                done, _ = wait(waiting, return_when="FIRST_COMPLETED")
-                for future in sorted(done, key=waiting.__getitem__):
-                    result = future.result()
-                    yield waiting.pop(future), result
-        except BrokenProcessPool:
-            suspects += sorted(waiting.values())
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    pending = deque(range(len(tasks)))
+    crew: dict[Any, _Worker] = {}
+    try:
+        while pending or crew:
+            while pending and len(crew) < n_processes:
+                worker = _Worker(function)
+                crew[worker.connection] = worker
+            for connection in wait(list(crew)):
+                worker = crew[connection]
+                number, result = worker.task, worker.receive()
+                if pending and result is not CRASHED:
+                    following = pending.popleft()
+                    worker.give(following, tasks[following])
+                else:
+                    _dismiss([crew.pop(connection)])
+                if number is not None:  # else it only said that it is ready
+                    yield number, result
+    finally:
+        _dismiss(list(crew.values()))
 
 
-def _alone(function: Callable[[Any], T], task: Any) -> T | Failure:
-    with ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as pool:
+def _dismiss(workers: list[_Worker]) -> None:
+    """End workers: idle ones at once, the others with the file in hand or when patience runs out."""
+    for worker in workers:
+        worker.connection.close()
+    deadline = time.monotonic() + PATIENCE
+    for worker in workers:
+        worker.process.join(max(0.0, deadline - time.monotonic()))
+        worker.process.kill()
+        worker.process.join()
+
+
+def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
+    """Do tasks until the parent closes the line, or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with one_thread(), contextlib.suppress(EOFError, OSError):
+        connection.send((True, None))
+        while True:
+            connection.send(_outcome(function, connection.recv()))
+
+
+def _outcome(function: Callable[[Any], Any], task: Any) -> tuple[bool, Any]:
+    try:
+        return True, _attempt(function, task)
+    except Exception as error:  # raised again in the parent
+        error.add_note(f"In a worker process:\n{traceback.format_exc()}")
         try:
-            return pool.submit(_attempt, function, task).result()
-        except BrokenProcessPool:
-            return Failure("it crashed the process that read it: repair or remove the file")
+            pickle.loads(pickle.dumps(error))
+        except Exception:  # not every exception survives the journey
+            return False, RuntimeError(f"{type(error).__name__}: {error}")
+        return False, error

@@ -1,47 +1,7 @@
 """Learners: scikit-learn estimators over Bags. A new one is one file and one line here."""
 
-import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
-from tagmix import storage
-from tagmix.bags import Bags
-from tagmix.errors import ModelFileError, ParameterError
 from tagmix.learners.emm import EMM
-from tagmix.learners.files import load_bags, load_emm, save_bags
 
 LEARNERS = {"EMM": EMM}
 
-READERS: dict[str, Callable[[storage.Contents, str], Any]] = {
-    "EMM": lambda contents, file: load_emm(EMM, contents, file),
-    "Bags": load_bags,
-}
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """Return the model or the bags in a file that ``save`` wrote; nothing in it is ever executed."""
-    contents = storage.read(path)
-    file = repr(os.fspath(path))  # quoted, so that no name can break the message into lines
-    if contents.kind not in READERS:
-        raise ModelFileError(
-            f"{file} holds a {contents.kind!r}, this tagmix reads {', '.join(READERS)}: upgrade tagmix"
-        )
-    return READERS[contents.kind](contents, file)
-
-
-def save(thing: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model or bags into one file."""
-    storable: tuple[type[Any], ...] = (Bags, *LEARNERS.values())
-    if not isinstance(thing, storable) or not isinstance(path, str | os.PathLike):
-        raise ParameterError(
-            f"save takes a model or bags and then a path, got {type(thing).__name__} and "
-            f"{type(path).__name__}: call save(thing, path)."
-        )
-    if isinstance(thing, Bags):
-        save_bags(thing, Path(path))
-    else:
-        thing.save(path)
-
-
-__all__ = ["EMM", "LEARNERS", "load", "save"]
+__all__ = ["EMM", "LEARNERS"]

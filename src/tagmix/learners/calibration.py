@@ -95,7 +95,10 @@ def _fit_correction(raw: Floats, tags: Floats) -> tuple[Floats, Floats]:
     knots = np.add.reduceat(raw, starts) / sizes
     levels = np.add.reduceat(tags, starts) / sizes
     smooth = IsotonicRegression(y_min=0.0, y_max=1.0).fit_transform(knots, levels, sample_weight=sizes)
-    return knots, np.asarray(smooth, dtype=np.float64)
+    # A flat stretch becomes one knot in its middle: between knots the curve rises, and no order is lost.
+    stretch = np.concatenate([[0], np.cumsum(np.diff(smooth) > 0)])
+    weight = np.bincount(stretch, sizes)
+    return np.bincount(stretch, sizes * knots) / weight, np.bincount(stretch, sizes * smooth) / weight
 
 
 def _best_thresholds(p: Floats, tags: Floats) -> Floats:

@@ -33,6 +33,11 @@ NOT_STORED = {"callback", "verbose", "n_jobs"}  # they belong to a run, not to t
 
 def save_emm(emm: "EMM", path: Path) -> None:
     """Write a fitted EMM."""
+    storage.write(path, "EMM", *emm_parts(emm))
+
+
+def emm_parts(emm: "EMM") -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields and arrays that a fitted EMM is stored as."""
     # As fitted: a parameter changed since belongs to the next fit, except how predictions are made.
     now = {"inference": emm.inference, "ranking": emm.ranking, "kernels": emm.kernels}
     own = {k: _storable(v) for k, v in (emm.fitted_with_ | now).items() if k not in NOT_STORED}
@@ -54,7 +59,7 @@ def save_emm(emm: "EMM", path: Path) -> None:
         arrays |= {f"instances.{i}.{name}": array for name, array in model.arrays().items()}
     if emm.calibration_ is not None:
         arrays |= {f"calibration.{k}": np.asarray(v) for k, v in emm.calibration_._asdict().items()}
-    storage.write(path, "EMM", fields, arrays)
+    return fields, arrays
 
 
 def _evidence(emm: "EMM") -> float | dict[str, float]:

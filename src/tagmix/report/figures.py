@@ -75,8 +75,11 @@ def svg(figure: Figure, alt: str) -> str:
     return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).strip()
 
 
-def bound_curve(histories: Mapping[str, Sequence[float]], n_regions: int) -> str:
-    """Return the bound of each training against its iterations, in nats a region."""
+def bound_curve(histories: Mapping[str, Sequence[float]], n_regions: int, unit: str = "region") -> str:
+    """Return the bound of each training against its iterations, in nats a region.
+
+    With another ``unit``, such as pictures, ``n_regions`` is how many of those there are.
+    """
     with rc_context(STYLE):
         figure, axes = _chart(3.1)
         for (name, history), colour in zip(histories.items(), (ACCENT, WARM, MUTED), strict=False):
@@ -87,11 +90,11 @@ def bound_curve(histories: Mapping[str, Sequence[float]], n_regions: int) -> str
                           color=colour, ha="right")  # fmt: skip
         axes.margins(y=0.15)
         axes.set_xlabel("iteration")
-        axes.set_ylabel("bound, nats a region")
+        axes.set_ylabel(f"bound, nats a {unit}")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         ends = "; ".join(f"{name} from {h[0] / n_regions:.2f} to {h[-1] / n_regions:.2f}"
                          for name, h in histories.items())  # fmt: skip
-        return svg(figure, f"Line chart of the bound in nats a region: {ends}.")
+        return svg(figure, f"Line chart of the bound in nats a {unit}: {ends}.")
 
 
 def recovery_curve(overlaps: Sequence[float], curves: Sequence[Curve], chance: float) -> str:
@@ -112,6 +115,28 @@ def recovery_curve(overlaps: Sequence[float], curves: Sequence[Curve], chance: f
         told = "; ".join(f"{c.name} from {c.runs.mean(0)[0]:.2f} at overlap {overlaps[0]:g} to "
                          f"{c.runs.mean(0)[-1]:.2f} at {overlaps[-1]:g}" for c in curves)  # fmt: skip
         return svg(figure, f"Line chart of region accuracy against overlap: {told}.")
+
+
+def topk_curve(curves: Sequence[Curve], k: int = 5) -> str:
+    """Return top-k accuracy against the number of tags offered, with a dot at the k that the page quotes."""
+    with rc_context(STYLE):
+        figure, axes = _chart(3.3)
+        told = []
+        for curve in curves:
+            mean = curve.runs.mean(axis=0)
+            steps = np.arange(1, len(mean) + 1)
+            axes.plot(steps, mean, curve.dash, color=curve.colour, label=curve.name, zorder=3)
+            quoted = slice(k - 1, k)
+            axes.plot(steps[quoted], mean[quoted], "o", color=curve.colour, markersize=6, zorder=4)
+            best = int(np.argmax(mean))
+            told.append(f"{curve.name} at best {mean[best]:.2f} with {best + 1}")
+        axes.set_ylim(0, 1.02)
+        axes.set_xlabel("tags offered for each picture")
+        axes.set_ylabel("top-k accuracy")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        # Below the axes no line can cross it, wherever lines run
+        figure.legend(frameon=False, loc="outside lower left", ncols=len(curves), fontsize=10)
+        return svg(figure, f"Line chart of top-k accuracy against the tags offered: {'; '.join(told)}.")
 
 
 def word_maps(tags: Sequence[str], maps: Mapping[str, Floats]) -> str:

@@ -120,6 +120,21 @@ def picture_card(picture: Picture, colours: Mapping[str, str]) -> str:
     )
 
 
+def ranking(guesses: Iterable[tuple[str, float, bool]], caption: Sequence[str]) -> str:
+    """Return tags with their probabilities: those shown stand out, those of the caption are ticked."""
+    lines = []
+    for tag, p, shown in guesses:
+        mark = '<b title="in the caption">✓</b>' if tag in caption else "<b></b>"
+        name = f'<span title="{escape(tag, quote=True)}"><bdi>{escape(tag)}</bdi></span>'
+        lines.append(f"<li{_class('shown' if shown else '')}>{mark}{name}{_bar(p)}<span>{p:.2f}</span></li>")
+    return f'<ol class="guesses">{"".join(lines)}</ol>'
+
+
+def names(tags: Iterable[str], look: str = "") -> str:
+    """Return tags one after the other; each keeps its own direction of writing."""
+    return ", ".join(f"<bdi{_class(look)}>{escape(tag)}</bdi>" for tag in tags)
+
+
 def ink_on(colour: str) -> str:
     """Return dark or white text, whichever contrasts more with the colour (WCAG's luminance).
 

@@ -76,9 +76,47 @@ td {{ padding: .5rem .9rem .5rem 0; width: 19%; vertical-align: middle; }}
 .rank .bar {{ margin: 0; height: 7px; }}
 .rank li:not(.hit) .bar i {{ background: #9aa5ae; }}
 .rank li > span:first-child {{ overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
+.cases {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr));
+  gap: 0 3.5rem; }}
+.case {{ display: flex; flex-wrap: wrap; gap: .7rem 1.5rem; align-content: flex-start; min-width: 0; }}
+.case h3 {{ flex: 1 0 100%; min-width: 0; max-width: 100%; margin: 0; display: flex; gap: .4em;
+  white-space: nowrap; }}
+.case h3 b {{ font-weight: 600; overflow: hidden; text-overflow: ellipsis; }}
+.shot {{ position: relative; flex: 0 1 auto; max-width: 100%; align-self: flex-start; border-radius: 3px;
+  overflow: hidden; background: {LINE}; }}
+.shot img {{ display: block; width: 100%; height: auto; }}
+.over {{ position: absolute; inset: 0; width: 100%; height: 100%; }}
+.over path {{ fill: none; stroke-linejoin: round; stroke-linecap: round; pointer-events: none;
+  vector-effect: non-scaling-stroke; }}
+.over .region {{ pointer-events: all; fill: transparent; }}
+.over .region:hover {{ fill: #fff3; }}
+.over .halo {{ stroke: #0009; stroke-width: 3.2; }}
+.over .line {{ stroke: #fff; stroke-width: 1.3; }}
+.over .inner {{ stroke: #fff; stroke-width: 1; stroke-opacity: .35; stroke-dasharray: 1 4; }}
+.over text {{ text-anchor: middle; dominant-baseline: central; pointer-events: none; fill: #fff;
+  stroke: #111c; stroke-width: .24em; stroke-linejoin: round; paint-order: stroke; font-weight: 600; }}
+.l {{ font-size: 17px; }} .m {{ font-size: 14px; }} .s {{ font-size: 11.5px; }}
+.over .miss {{ fill: {WARM}; stroke: #fffd; }}
+.about {{ flex: 1 1 11rem; min-width: 0; }}
+.about p {{ margin: .5rem 0 0; line-height: 1.45; color: {MUTED}; overflow-wrap: anywhere; }}
+.about p bdi {{ color: {INK}; display: inline-block; max-width: calc(100% - .6em); overflow: hidden;
+  text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }}
+.about p .miss {{ color: {WARM}; }}
+.guesses {{ list-style: none; margin: 0; padding: 0; }}
+.guesses li {{ display: grid; grid-template-columns: 1em minmax(0, 7.5rem) minmax(2rem, 1fr) 2.2rem;
+  gap: .5rem; align-items: center; line-height: 1.6; color: {MUTED}; font-variant-numeric: tabular-nums; }}
+.guesses span:nth-child(2) {{ overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
+.guesses .shown {{ color: {INK}; font-weight: 600; }}
+.guesses .bar {{ margin: 0; height: 7px; }}
+.guesses li:not(.shown) .bar i {{ background: #9aa5ae; }}
+.looks {{ display: grid; grid-template-columns: minmax(4rem, 8rem) 1fr; gap: .45rem 1rem; margin: 1rem 0;
+  align-items: center; font-size: .9rem; }}
+.looks dt {{ color: {INK}; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
+.looks dd {{ display: flex; flex-wrap: wrap; gap: 3px; }}
+.looks img {{ width: 48px; height: 48px; border-radius: 3px; object-fit: cover; display: block; }}
 .legend {{ font-size: .88rem; color: {MUTED}; }}
 .legend b {{ color: {WARM}; }}
-dl {{ display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.5rem; margin: 1rem 0;
+dl {{ display: grid; grid-template-columns: fit-content(18rem) 1fr; gap: .2rem 1.5rem; margin: 1rem 0;
   font-size: .88rem; }}
 dt {{ color: {MUTED}; }} dd {{ margin: 0; }}
 footer {{ margin-top: 3rem; border-top: 1px solid {LINE}; }}
@@ -88,9 +126,11 @@ footer {{ margin-top: 3rem; border-top: 1px solid {LINE}; }}
   .regions .true, .regions .found {{ font-size: .8rem; padding-left: .3rem; padding-right: .2rem; }}
   .tags {{ grid-template-columns: 1fr; }}
   .rank {{ columns: 1; }}
+  .looks {{ grid-template-columns: minmax(0, 5.5rem) 1fr; }}
+  .wide .l {{ font-size: 19px; }} .wide .m {{ font-size: 16px; }} .wide .s {{ font-size: 13.5px; }}
   table {{ font-size: .88rem; }}
   th, td {{ padding-right: .6rem; }}
   dl {{ grid-template-columns: 1fr; }} dd {{ margin-bottom: .4rem; }}
 }}
-@media print {{ h2 {{ break-after: avoid; }} figure, .card {{ break-inside: avoid; }} }}
+@media print {{ h2 {{ break-after: avoid; }} figure, .card, .looks dd {{ break-inside: avoid; }} }}
 """.strip()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
+
+from tagmix.images.work import Failure, map_files
 
 from .scene import Scene, draw_scene
 from .tags import TAGS
@@ -33,12 +36,15 @@ def draw_album(
     *,
     split: float = 0.8,
     size: tuple[int, int] = (320, 240),
+    n_jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Draw `n` scenes into a folder and return it; about a share `split` of them is for training.
 
     The folder holds images/0000.jpg, masks/0000.png, annotations.jsonl and labels.txt (`1 sky`, …; mask
     value 0 is void). Each file appears whole or not at all and annotations.jsonl last, so a run that was
-    broken off can be repeated. Raises ValueError for n < 1 or a split outside 0–1.
+    broken off can be repeated. Raises ValueError for n < 1 or a split outside 0–1. `n_jobs` processes draw
+    the same bits as one; `progress` is called with (done, of).
     """
     if n < 1:
         raise ValueError(f"an album needs at least one picture, got n = {n}")
@@ -47,19 +53,29 @@ def draw_album(
     root = Path(folder)
     for name in ("images", "masks"):
         (root / name).mkdir(parents=True, exist_ok=True)
-    lines = []
-    for index in range(n):
-        scene = album_scene(seed, index, size=size)
-        image, mask = f"images/{index:04d}.jpg", f"masks/{index:04d}.png"
-        _save(root / image, scene.image, "JPEG", quality=_QUALITY, subsampling=0)
-        _save(root / mask, scene.mask, "PNG")
-        side = album_split(seed, index, split)
-        lines.append(json.dumps({"image": image, "tags": list(scene.tags), "split": side, "mask": mask}))
+    lines = [""] * n
+    draw = partial(_draw_one, root=root, seed=seed, split=split, size=size)
+    for done, (index, line) in enumerate(map_files(draw, range(n), n_jobs), start=1):
+        if isinstance(line, Failure):
+            raise OSError(f"picture {index} could not be drawn into {str(root)!r}: {line.reason}")
+        lines[index] = line
+        if progress is not None:
+            progress(done, n)
     names = "".join(f"{value} {tag}\n" for value, tag in enumerate(TAGS, start=1))
     _whole(root / "labels.txt", lambda path: path.write_text(names, encoding="utf-8"))
     text = "\n".join(lines) + "\n"
     _whole(root / "annotations.jsonl", lambda path: path.write_text(text, encoding="utf-8"))
     return root
+
+
+def _draw_one(index: int, root: Path, seed: int, split: float, size: tuple[int, int]) -> str:
+    """Draw one scene into the folder and return its line of the annotations."""
+    scene = album_scene(seed, index, size=size)
+    image, mask = f"images/{index:04d}.jpg", f"masks/{index:04d}.png"
+    _save(root / image, scene.image, "JPEG", quality=_QUALITY, subsampling=0)
+    _save(root / mask, scene.mask, "PNG")
+    side = album_split(seed, index, split)
+    return json.dumps({"image": image, "tags": list(scene.tags), "split": side, "mask": mask})
 
 
 def _save(

@@ -1,0 +1,5 @@
+"""python -m tagmix is tagmix."""
+
+from tagmix.cli import main
+
+main()

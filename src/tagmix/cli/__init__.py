@@ -1,0 +1,80 @@
+"""The command line: one verb, one file. Errors are one line on stderr; nothing ends in a traceback."""
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from tagmix import __version__
+from tagmix.errors import TagmixError
+
+# Verb → what it does; the file of a verb is loaded only when it is called, so that --help is quick.
+VERBS = {
+    "train": "Learn words and tags from an album of captioned pictures.",
+    "annotate": "Tag photos, and the regions in them, with a trained model.",
+    "describe": "Turn an album into bags of visual words, for the Python library.",
+    "demo": "Show the whole journey on the built-in album; ends in a page to look at.",
+}
+STOPPED, FAILED = 130, 1
+
+
+class _Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command = import_module(f"tagmix.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tagmix", message="%(prog)s %(version)s")
+def tagmix() -> None:
+    """Learn tags from pictures that carry them only as a whole, and give them back for new pictures and for
+    every region in them.
+
+    \b
+    Examples:
+      tagmix demo
+      tagmix train ~/Photos --model photos.tagmix
+      tagmix annotate ~/New/*.jpg --model photos.tagmix
+    """  # noqa: D205, D301 (click reads the text)
+
+
+def main() -> None:
+    """Run a command line and leave with its exit status."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Return the exit status of a command line: 0, 1 with one line on stderr, 2 for a wrong call."""
+    try:
+        status = tagmix.main(arguments, prog_name="tagmix", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _say("stopped: finished pictures are kept, the same command goes on from there")
+        return STOPPED
+    except BrokenPipeError:  # the reader has seen enough (`tagmix … | head`)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except TagmixError as error:
+        _say(str(error))
+        return FAILED
+    except (OSError, MemoryError) as error:
+        _say(f"{error or type(error).__name__}")
+        return FAILED
+    return int(status or 0)
+
+
+def _say(text: str) -> None:
+    click.echo(f"tagmix: {' '.join(text.split())}", err=True)

@@ -1,0 +1,133 @@
+"""tagmix annotate: tags for photos and for the regions in them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from tagmix.annotate import CHUNK, Annotation, Annotator, Region
+from tagmix.cli.options import cache, cache_folder, jobs, no_cache, tell_problems
+from tagmix.cli.progress import bars
+from tagmix.datasets.elements import files_below
+from tagmix.errors import AlbumError, ModelFileError
+from tagmix.files import load
+from tagmix.images.decode import SUFFIXES
+
+
+@click.command("annotate", short_help="tag photos")
+@click.argument("photos", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--model", "-m", type=click.Path(path_type=Path), required=True, help="What `train` wrote.")
+@click.option("--top", type=click.IntRange(1), help="Show so many tags, rather than those worth showing.")
+@click.option("--regions", is_flag=True, help="Name the regions of each photo too.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a photo and line.")
+@jobs
+@cache
+@no_cache
+def command(
+    photos: tuple[Path, ...],
+    model: Path,
+    top: int | None,
+    regions: bool,
+    as_json: bool,
+    jobs: int,
+    cache: Path | None,
+    no_cache: bool,
+) -> None:
+    """Print the tags of PHOTOS (files or folders) with their probabilities, the surest first.
+
+    Without --top only tags worth showing are printed, by a threshold of each tag. Photos that cannot be
+    read are named on stderr and the exit status is 1; all others are annotated.
+
+    \b
+    Examples:
+      tagmix annotate beach.jpg -m photos.tagmix
+      tagmix annotate ~/New --regions -m photos.tagmix
+      tagmix annotate ~/New --json -m photos.tagmix > tags.jsonl
+    """  # noqa: D301 (click reads the text)
+    annotator = open_annotator(model)
+    annotator.describer.n_jobs = jobs
+    annotator.describer.keep_in(cache_folder(cache, no_cache))
+    problems: list[str] = []
+    for annotations in in_parts(annotator, list(all_photos(photos)), top):
+        for annotation in annotations:
+            click.echo(_json(annotation, regions, top) if as_json else _text(annotation, regions, top))
+        problems += annotator.problems_
+    tell_problems(problems, "photo", "could not be read")
+    if problems:
+        raise click.exceptions.Exit(1)
+
+
+def in_parts(annotator: Annotator, photos: list[Path], top: int | None) -> Iterator[list[Annotation]]:
+    """Yield the annotations of some photos at a time: the bar stands still while they are printed."""
+    for start in range(0, len(photos), CHUNK):
+        with bars() as tell:
+            annotator.describer.progress = lambda stage, done, of, at=start: tell(
+                stage, at + done, len(photos)
+            )
+            part = photos[start : start + CHUNK]
+            found = list(annotator.annotate(part, k=top or len(annotator.model.tag_names_)))
+        yield found
+
+
+def open_annotator(path: Path) -> Annotator:
+    """Return the annotator in a file; other tagmix files are refused."""
+    found = load(path)
+    if not isinstance(found, Annotator):
+        raise ModelFileError(
+            f"{str(path)!r} must be what `tagmix train` wrote, got {type(found).__name__}: give another file"
+        )
+    return found
+
+
+def all_photos(given: tuple[Path, ...]) -> Iterator[Path]:
+    """Yield the photos named, and those below the folders named."""
+    for path in given:
+        if not path.is_dir():
+            yield path
+            continue
+        below = list(files_below(path, SUFFIXES))
+        if not below:
+            raise AlbumError(f"{str(path)!r} must have photos below it, got none: check the path")
+        yield from (path / name for name in below)
+
+
+def _text(annotation: Annotation, regions: bool, top: int | None) -> str:
+    tags = [f"{g.tag} {g.probability:.0%}" for g in annotation.tags if top or g.shown]
+    lines = [f"{annotation.image}: {', '.join(tags) or 'nothing sure enough (see --top)'}"]
+    if regions:
+        for region in sorted(annotation.regions, key=lambda r: -r.area):
+            tag, share = region.tags[0]
+            lines.append(f"  {where(region):<13} {region.area:>4.0%} of it   {tag} {share:.0%}")
+    return "\n".join(lines)
+
+
+def where(region: Region) -> str:
+    """Return the place of a region's middle in words.
+
+    >>> where(Region((), (0.0, 0.0, 0.2, 0.2), 0.04)), where(Region((), (0.0, 0.3, 1.0, 0.4), 0.4))
+    ('top left', 'centre')
+    """
+    x, y, width, height = region.box
+    column = ("left", "", "right")[min(2, int(3 * (x + width / 2)))]
+    row = ("top", "", "bottom")[min(2, int(3 * (y + height / 2)))]
+    return f"{row} {column}".strip() or "centre"
+
+
+def _json(annotation: Annotation, regions: bool, top: int | None) -> str:
+    tags = [
+        {"tag": g.tag, "probability": round(g.probability, 4), "shown": g.shown}
+        for g in annotation.tags
+        if top or g.shown
+    ]
+    content: dict[str, object] = {"image": str(annotation.image), "tags": tags}
+    if regions:
+        content["regions"] = [
+            {
+                "tags": [{"tag": tag, "share": round(share, 4)} for tag, share in region.tags],
+                "box": [round(float(value), 4) for value in region.box],
+                "area": round(region.area, 4),
+            }
+            for region in annotation.regions
+        ]
+    return json.dumps(content, ensure_ascii=False)

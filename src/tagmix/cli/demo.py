@@ -1,0 +1,77 @@
+"""tagmix demo: the whole story on the built-in album."""
+
+import warnings
+from pathlib import Path
+
+import click
+
+from tagmix import __version__
+from tagmix.cli.options import check_writable, jobs
+from tagmix.cli.progress import bars
+from tagmix.datasets import open_album
+from tagmix.datasets.scenes import draw_album
+from tagmix.images.describe import Describer
+from tagmix.learners import EMM
+from tagmix.report.album_demo import travel
+from tagmix.report.album_page import album_page
+from tagmix.report.album_results import Score
+
+
+@click.command("demo", short_help="the whole journey")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), default="demo-out", show_default=True,
+    help="Folder for the album, the model and the page.",
+)  # fmt: skip
+@click.option("--pictures", type=click.IntRange(30), default=900, show_default=True, help="To draw.")
+@click.option("--seed", default=7, show_default=True, help="Another seed draws another album.")
+@jobs
+def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
+    """Draw an album of captioned scenes, learn from most of it, tag the rest and write a page.
+
+    Everything is made by tagmix itself: no download, and the truth of every region is known. The page shows
+    held-out pictures with their regions and tags, and how often these are right.
+
+    \b
+    Examples:
+      tagmix demo
+      tagmix demo --pictures 300 --out quick
+      tagmix annotate demo-out/album/images/0003.jpg --model demo-out/model.tagmix
+    """  # noqa: D301 (click reads the text)
+    out.mkdir(parents=True, exist_ok=True)
+    check_writable(out / "index.html")
+    with bars() as tell, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a rare tag on few pictures is no news here
+        folder = draw_album(
+            out / "album", pictures, seed, n_jobs=jobs, progress=lambda done, of: tell("album", done, of)
+        )
+        describer = Describer(
+            n_colours=200, places=True, largest_patch=0.125, cache=out / "cache", n_jobs=jobs, restarts=2
+        )
+        model = EMM(n_jobs=-1)
+        facts = {
+            "album": f"{pictures:,} drawn scenes, seed {seed}; tagmix demo --seed {seed + 1} draws others"
+        }
+        journey = travel(
+            "Tags learnt from the built-in album", open_album(folder), describer, model, tell, facts=facts
+        )
+        tell("page", 0, 1)
+        journey.training.annotator.save(out / "model.tagmix")
+        page = album_page(journey.results, f"tagmix {__version__}")
+        (out / "index.html").write_text(page, encoding="utf-8")
+    for line in lines_of(journey.results.scores):
+        click.echo(line)
+    click.echo(str(out / "index.html"))
+
+
+def lines_of(scores: dict[str, Score] | object) -> list[str]:
+    """Return the scores as lines for the terminal."""
+    assert isinstance(scores, dict)
+    found, frequency, chance = scores["tagmix"], scores["tag frequency"], scores["chance"]
+    return [
+        f"tags of a picture              top-5 accuracy {found.top5:.3f} of at most "
+        f"{scores['ceiling'].top5:.3f}; tag frequency alone {frequency.top5:.3f}, chance {chance.top5:.3f}",
+        f"tag of a region, no caption    {found.free:.3f} right; most frequent tag {frequency.free:.3f}, "
+        f"chance {chance.free:.3f}",
+        f"tag of a region, with caption  {found.captioned:.3f} right; most frequent tag "
+        f"{frequency.captioned:.3f}, chance {chance.captioned:.3f}",
+    ]

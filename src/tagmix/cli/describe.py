@@ -1,0 +1,44 @@
+"""tagmix describe: from an album to bags, for the Python library."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tagmix.cli.options import album_of, check_writable, describer_of, describing, tell_problems
+from tagmix.cli.progress import bars
+from tagmix.files import save
+
+
+@click.command("describe", short_help="make bags of an album")
+@click.argument("album")
+@click.option(
+    "--bags", "-b", "path", type=click.Path(path_type=Path), required=True, help="File for the bags."
+)
+@click.option("--split", help="Learn the words from this part only; all pictures are described.")
+@click.option("--subfolders", is_flag=True, help="Names of sub-folders are tags too (folders of photos).")
+@click.option("--captions", is_flag=True, help="Text beside photos is sentences, not lists of keywords.")
+@describing
+def command(
+    album: str, path: Path, split: str | None, subfolders: bool, captions: bool, **describing: Any
+) -> None:
+    """Cut every picture of ALBUM into regions, describe them by visual words and write bags into a file.
+
+    In Python, ``tagmix.load`` reads the file. ALBUM is as in `tagmix train --help`.
+
+    \b
+    Examples:
+      tagmix describe corel5k:Corel5K --split train --bags corel5k.tagmix
+      tagmix describe ~/Photos --colours 0 --no-places --largest-patch 0.5 -b paper.tagmix
+    """  # noqa: D301 (click reads the text)
+    check_writable(path)
+    found = album_of(album, subfolders, captions)
+    tell_problems(list(found.problems), "line of the album")
+    describer = describer_of(describing)
+    with bars() as tell:
+        describer.progress = tell
+        bags = describer.fit(found.split(split) if split else found).transform(found)
+    save(bags, path)
+    tell_problems(describer.problems_, "picture")
+    click.echo(f"{bags!r}, {describer.reused_:,} pictures from the cache")
+    click.echo(str(path))

@@ -1,0 +1,38 @@
+"""Progress of long runs: a bar a stage on a terminal, silence in a pipe."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+STAGES = {
+    "album": "drawing pictures",
+    "vocabulary": "looking at pictures for words",
+    "words": "learning visual words",
+    "pictures": "describing pictures",
+    "evidence": "choosing the weight of the words",
+    "model": "learning tags",
+    "page": "writing the page",
+}
+
+
+@contextmanager
+def bars() -> Iterator[Callable[[str, int, int], None]]:
+    """Give a function that is called with (stage, done, of); the bars vanish at the end."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description:<34}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        tasks: dict[str, int] = {}
+
+        def tell(stage: str, done: int, of: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = progress.add_task(STAGES.get(stage, stage), total=of)
+            progress.update(tasks[stage], completed=done, total=of)  # type: ignore[arg-type]
+
+        yield tell

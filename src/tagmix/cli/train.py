@@ -1,0 +1,104 @@
+"""tagmix train: from an album to a model in one file."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from tagmix.annotate import Training
+from tagmix.annotate import train as train_annotator
+from tagmix.cli.options import album_of, check_writable, describer_of, describing, tell_problems
+from tagmix.cli.progress import bars
+from tagmix.datasets import Album
+from tagmix.errors import AlbumError
+from tagmix.evaluation.metrics import top_k_accuracy
+from tagmix.learners import EMM
+
+
+@click.command("train", short_help="learn from an album")
+@click.argument("album")
+@click.option(
+    "--model", "-m", "path", type=click.Path(path_type=Path), required=True, help="File for the model."
+)
+@click.option("--split", help="Learn from this part only.  [default: all that is not marked test]")
+@click.option(
+    "--min-count", default=4, show_default=True, help="Leave out tags on fewer pictures; 4 is the paper."
+)
+@click.option("--subfolders", is_flag=True, help="Names of sub-folders are tags too (folders of photos).")
+@click.option("--captions", is_flag=True, help="Text beside photos is sentences, not lists of keywords.")
+@click.option(
+    "--learning", type=click.Choice(["margin", "likelihood"]), default="margin", show_default=True,
+    help="EMM_d or EMM_m of the paper.",
+)  # fmt: skip
+@click.option(
+    "--evidence", type=click.FloatRange(0, 1, min_open=True), default=None,
+    show_default="chosen on held-out pictures", help="Weight κ of a word; 1 is the paper.",
+)  # fmt: skip
+@describing
+def command(
+    album: str, path: Path, split: str | None, min_count: int, learning: str, evidence: float | None,
+    subfolders: bool, captions: bool, **describing: Any,
+) -> None:  # fmt: skip
+    """Learn visual words and tags from ALBUM and write the model into one file.
+
+    ALBUM is a folder of photos with keywords in them or beside them, a .jsonl, .csv or COCO .json file, or
+    FORMAT:PATH (jsonl, folder, csv, coco, voc, labelme, corel5k).
+
+    \b
+    Examples:
+      tagmix train ~/Photos --model photos.tagmix
+      tagmix train ~/Photos --subfolders -m photos.tagmix     folder names are tags
+      tagmix train coco:instances.json -m coco.tagmix
+      tagmix train voc:VOC2012 --split train -m voc.tagmix
+    """  # noqa: D301 (click reads the text)
+    check_writable(path)
+    found = album_of(album, subfolders, captions)
+    tell_problems(list(found.problems), "line of the album")
+    part = training_part(found, split, min_count)
+    click.echo(f"{len(part):,} pictures, {len(part.tag_counts()):,} tags on at least {min_count} of them")
+    describer = describer_of(describing)
+    model = EMM(learning=learning, n_jobs=-1, random_state=describing["seed"])
+    with bars() as tell, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what matters of them is said below
+        training = train_annotator(part, describer, model, evidence=evidence, progress=tell)
+    training.annotator.save(path)
+    tell_problems(describer.problems_, "picture")
+    for line in summary(training):
+        click.echo(line)
+    click.echo(str(path))
+
+
+def training_part(album: Album, split: str | None, min_count: int) -> Album:
+    """Return the pictures to learn from, with the tags that are frequent enough."""
+    part = album.split(split) if split else album.without("test")
+    if not part.tag_counts():
+        raise AlbumError(
+            f"no picture among {len(part):,} has a tag, so there is nothing to learn from: tag some in your "
+            "photo software, or try --subfolders"
+        )
+    kept = part.keep_tags(min_count)
+    if len(kept.tag_counts()) < 2:
+        raise AlbumError(
+            f"at least 2 tags must be on {min_count} pictures each, got {len(kept.tag_counts())} of "
+            f"{len(part.tag_counts())} tags: tag more pictures, or lower --min-count"
+        )
+    return kept
+
+
+def summary(training: Training) -> list[str]:
+    """Return what was learnt, in lines; accuracies are those of pictures held out in turn."""
+    model, bags = training.annotator.model, training.bags
+    kappa = ", ".join(f"{view} {value:g}" for view, value in model.settings_.evidence.items())
+    lines = [f"weight of the words: {kappa}"]
+    if training.choice is not None:
+        counts = np.asarray(bags.captions.sum(axis=0)).ravel()
+        frequency = top_k_accuracy(bags.tags, np.tile(counts, (len(bags), 1)), 5)
+        lines.append(
+            f"top-5 accuracy on pictures held out in turn: {training.choice.accuracy:.3f}; tag frequency "
+            f"alone {frequency:.3f}"
+        )
+    if model.calibration_ is None:
+        lines.append("too few pictures to calibrate probabilities: annotate shows shares of the picture")
+    return lines

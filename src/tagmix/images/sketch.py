@@ -1,0 +1,146 @@
+"""One picture from pixels to words: regions, random patches, what these look like, their nearest words."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import find_objects
+
+from tagmix.arrays import Floats
+from tagmix.errors import ParameterError
+from tagmix.images.colour import patch_colours
+from tagmix.images.decode import decode
+from tagmix.images.patches import content_key, patch_generator, random_patches
+from tagmix.images.segment import SEGMENTERS, segment
+from tagmix.images.sift import describe_patches
+from tagmix.images.vocabulary import Vocabulary
+
+# Places are counted on a grid: what a region is follows its height in the picture more than its side.
+PLACE_ROWS, PLACE_COLUMNS = 8, 4
+PLACES = PLACE_ROWS * PLACE_COLUMNS
+# What a recipe may ask for; a file from a stranger may ask for anything.
+LIMITS = {"n_patches": (1, 100_000), "n_regions": (1, 1000), "max_side": (1, 20_000), "seed": (0, 2**32 - 1)}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a picture is described; the defaults are the paper's, on pictures of at most 640 pixels.
+
+    ``largest_patch`` is the side of the largest patch as a share of √(width × height): at 0.5 it covers a
+    quarter of the picture. ``places`` adds words for where a patch lies.
+    """
+
+    n_patches: int = 1000
+    segmenter: str = "ncuts"
+    n_regions: int = 10
+    max_side: int = 640
+    seed: int = 0
+    largest_patch: float = 0.5
+    places: bool = False
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in LIMITS.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+                raise ParameterError(
+                    f"{name} must be a whole number from {low:,} to {high:,}, got {value!r:.60}: change it."
+                )
+        if self.segmenter not in SEGMENTERS:
+            known = ", ".join(SEGMENTERS)
+            raise ParameterError(f"segmenter must be one of {known}, got {self.segmenter!r:.60}: pick one.")
+        if not isinstance(self.largest_patch, float | int) or not 0 < self.largest_patch <= 1:
+            raise ParameterError(
+                f"largest_patch must be a share above 0 and up to 1, got {self.largest_patch!r:.60}: 0.5 is "
+                "the paper's, 0.125 tells small regions apart."
+            )
+        if not isinstance(self.places, bool):
+            raise ParameterError(f"places must be True or False, got {self.places!r:.60}: choose one.")
+
+
+class Sketch(NamedTuple):
+    """A picture before words: patches (x, y, side), their SIFT, colour and place, and their regions.
+
+    ``boxes`` has x, y, width, height and area of each region, as shares of the picture.
+    """
+
+    patches: Floats
+    sift: NDArray[np.float32]
+    colour: NDArray[np.float32]
+    place: NDArray[np.int64]
+    region: NDArray[np.int64]
+    boxes: NDArray[np.float32]
+
+
+class Words(NamedTuple):
+    """A picture in words: the word of each patch by view, its region, and the regions' boxes."""
+
+    sift: NDArray[np.integer]
+    colour: NDArray[np.integer]
+    place: NDArray[np.integer]
+    region: NDArray[np.integer]
+    boxes: NDArray[np.float32]
+
+    @property
+    def n_regions(self) -> int:
+        """The number of regions."""
+        return len(self.boxes)
+
+    def place_of(self, region: int) -> tuple[tuple[float, float, float, float], float]:
+        """Return a region's box (x, y, width, height) and its area, as shares of the picture."""
+        x, y, width, height, area = self.boxes[region].tolist()
+        return (x, y, width, height), area
+
+
+class Vocabularies(NamedTuple):
+    """The words of each view; ``colour`` None leaves colour out."""
+
+    sift: Vocabulary
+    colour: Vocabulary | None
+
+
+def sketch(content: bytes, recipe: Recipe) -> Sketch:
+    """Return what a picture's patches look like and where they lie."""
+    image = decode(content, max_side=recipe.max_side)
+    labels = segment(image, method=recipe.segmenter, n_regions=recipe.n_regions)
+    height, width = image.shape[:2]
+    rng = patch_generator(content_key(content), recipe.seed)
+    patches = random_patches(height, width, recipe.n_patches, rng, recipe.largest_patch)
+    column = np.clip(np.rint(patches[:, 0]).astype(np.int64), 0, width - 1)
+    row = np.clip(np.rint(patches[:, 1]).astype(np.int64), 0, height - 1)
+    return Sketch(
+        patches,
+        describe_patches(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), patches),
+        patch_colours(image, patches),
+        row * PLACE_ROWS // height * PLACE_COLUMNS + column * PLACE_COLUMNS // width,
+        labels[row, column].astype(np.int64),
+        _boxes(labels),
+    )
+
+
+def words_of(found: Sketch, vocabularies: Vocabularies) -> Words:
+    """Return the nearest word of each patch."""
+    colour = vocabularies.colour
+    return Words(
+        vocabularies.sift.words_of(found.sift),
+        np.zeros(0, dtype=np.int64) if colour is None else colour.words_of(found.colour),
+        found.place,
+        found.region,
+        found.boxes,
+    )
+
+
+def _boxes(labels: NDArray[Any]) -> NDArray[np.float32]:
+    """Return x, y, width, height and area of each region, as shares of the picture.
+
+    >>> _boxes(np.array([[0, 0, 1, 1], [0, 0, 0, 1]])).round(3).tolist()
+    [[0.0, 0.0, 0.75, 1.0, 0.625], [0.5, 0.0, 0.5, 1.0, 0.375]]
+    """
+    height, width = labels.shape
+    area = np.bincount(labels.ravel()) / labels.size
+    rows, columns = zip(*find_objects(labels + 1), strict=True)
+    top, left = (np.array([span.start for span in spans]) for spans in (rows, columns))
+    bottom, right = (np.array([span.stop for span in spans]) for spans in (rows, columns))
+    sides = ((right - left) / width, (bottom - top) / height)
+    return np.stack([left / width, top / height, *sides, area], axis=1).astype(np.float32)

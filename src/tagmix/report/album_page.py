@@ -1,0 +1,236 @@
+"""The page of an album: held-out pictures with what the model found in them, and how good that is."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from html import escape
+from io import BytesIO
+
+import numpy as np
+from PIL import Image
+
+from tagmix.report import figures, page
+from tagmix.report.album_results import RGB, AlbumResults, Case, Look, Score
+from tagmix.report.overlay import Mark, overlay
+from tagmix.report.style import ACCENT, INK, MUTED, QUIET
+
+WIDEST, HIGHEST = 480, 360  # pixels of a picture on the page
+PHONE = 360
+PATCH = 48
+QUALITY = 85
+FEWEST_RANKED, MOST_RANKED = 8, 12
+COLUMNS = (
+    "",
+    "Top-5 accuracy of a picture's tags",
+    "Regions right, no caption",
+    "Regions right, caption given",
+)
+# What results may be called by method; other keys are shown under their own names.
+METHODS = {
+    "tagmix": ("tagmix", "this model", "strong"),
+    "tag frequency": ("Tag frequency alone", "always the most frequent tags", "quiet"),
+    "chance": ("Chance", "tags at random; of the caption, if given", "quiet"),
+    "ceiling": ("Ceiling", "a perfect ranking of tags", "quiet"),
+}
+LINES = {"tagmix": (ACCENT, "-"), "tag frequency": (MUTED, "--"), "ceiling": (INK, ":")}
+
+
+def album_page(results: AlbumResults, written_by: str) -> str:
+    """Return the whole page; ``scores`` must have a "tagmix" and may have the other keys of ``METHODS``.
+
+    What is not known is left out: marks and region scores without truth, sections without content. The
+    history of the bound is taken as the learner keeps it, in nats for all training pictures together.
+    """
+    parts = (
+        _head(results),
+        _pictures(results),
+        _numbers(results),
+        _looks(results.looks),
+        _bound(results),
+        f"<footer>{page.facts({**results.facts, 'Written by': written_by})}</footer>",
+    )
+    return page.document(f"tagmix: {results.title}", "\n".join(part for part in parts if part))
+
+
+def _head(r: AlbumResults) -> str:
+    story = (
+        f"From {r.n_train:,} pictures with {r.tags_a_picture:.1f} tags each on average, out of {r.n_tags:,}, "
+        "and nothing to say which tag belongs where, the model learnt what each tag looks like. Then it "
+        f"named the tags of {r.n_test:,} pictures that it had never seen, and of every region in them."
+    )
+    eyebrow = "tagmix · tags for pictures, and for every region in them"
+    return page.header(eyebrow, r.title, story) + page.tiles(_tiles(r))
+
+
+def _tiles(r: AlbumResults) -> list[tuple[str, str, str]]:
+    model = r.scores["tagmix"]
+    frequency, ceiling = r.scores.get("tag frequency"), r.scores.get("ceiling")
+    words = ["top-5 accuracy for whole pictures"]
+    words += [f"tag frequency alone gets {frequency.top5:.2f}"] if frequency else []
+    words += [f"a perfect ranking {ceiling.top5:.2f}"] if ceiling else []
+    tiles = [(f"{model.top5:.2f}", "; ".join(words), "")]
+    chance = frequency or Score(0.0, None, None)
+    if model.free is not None:
+        words = [f"of the regions are named rightly without any caption, out of {r.n_tags:,} tags"]
+        words += _chance("the most frequent tag", chance.free)
+        tiles.append((_percent(model.free), "; ".join(words), ""))
+    if model.captioned is not None:
+        words = ["of the regions are named rightly if the caption of the picture is given"]
+        words += _chance("the most frequent tag of the caption", chance.captioned)
+        tiles.append((_percent(model.captioned), "; ".join(words), ""))
+    return tiles
+
+
+def _chance(what: str, share: float | None) -> list[str]:
+    return [] if share is None else [f"always {what} is right for {_percent(share)}"]
+
+
+def _pictures(r: AlbumResults) -> str:
+    if not r.cases:
+        return ""
+    legend = (
+        f"{len(r.cases)} of the {r.n_test:,} held-out pictures. In each region stands the tag that the model "
+        "finds without a caption; neighbours with the same tag are drawn as one, and small regions tell "
+        "theirs when pointed at. "
+    )
+    if any(any(case.truth) for case in r.cases):
+        legend += "✗ marks a region that is truly something else. "
+    legend += (
+        "The bars are the model's probability that the picture has the tag: bold ones are sure enough to be "
+        "shown, ✓ marks those of the true caption."
+    )
+    cards = "\n".join(case_card(case) for case in r.cases)
+    return page.section(
+        "Held-out pictures", page.paragraph(legend, "legend"), f'<div class="cases">\n{cards}\n</div>'
+    )
+
+
+def case_card(case: Case) -> str:
+    """Return one picture with its regions, the tags ranked, and its true caption."""
+    marks = _marks(case)
+    height, width = case.image.shape[:2]
+    scale = min(WIDEST / width, HIGHEST / height)
+    size = (max(1.0, round(width * scale)), max(1.0, round(height * scale)))
+    found = [guess.tag for guess in case.annotation.tags if guess.shown]
+    name = case.annotation.image.name
+    # A phone shrinks only wide pictures, and the style sheet makes up for it in the size of their tags
+    shot = "shot wide" if size[0] > PHONE else "shot"
+    alt = f"{name}. Found: {', '.join(found) or 'no tag'}. {_heard(marks)}"
+    image = (
+        f'<img src="{_jpeg(case.image, size)}" width="{size[0]:.0f}" height="{size[1]:.0f}" '
+        f'alt="{escape(alt, quote=True)}">'
+    )
+    return (
+        f'<article class="card case"><h3><b>{escape(name)}</b>{_verdict(case, marks)}</h3>\n'
+        f'<div class="{shot}" style="width:{size[0]:.0f}px">{image}'
+        f"{overlay(case.labels, marks, size)}</div>\n"
+        f'<div class="about">{_ranked(case)}{_caption(case, found)}</div></article>'
+    )
+
+
+def _marks(case: Case) -> list[Mark]:
+    """Return what to say of each label; a label that the annotation lacks is a region without a tag."""
+    marks = []
+    for k in range(int(case.labels.max(initial=-1)) + 1):
+        tags = case.annotation.regions[k].tags if k < len(case.annotation.regions) else ()
+        truth = case.truth[k] if k < len(case.truth) else ""
+        best = tags[0][0] if tags else ""
+        wrong = bool(truth and best and truth != best)
+        said = ", ".join(f"{tag} {share:.2f}" for tag, share in tags) or "no tag"
+        marks.append(Mark(best, wrong, f"{said}; truly {truth}" if wrong else said))
+    return marks
+
+
+def _heard(marks: Sequence[Mark]) -> str:
+    tags = dict.fromkeys(mark.tag for mark in marks if mark.tag)
+    return f"Regions: {', '.join(tags)}." if tags else ""
+
+
+def _verdict(case: Case, marks: Sequence[Mark]) -> str:
+    known = [mark for mark, truth in zip(marks, case.truth, strict=False) if truth]
+    right = sum(not mark.wrong for mark in known)
+    kind = "known regions" if len(known) < len(marks) else "regions"
+    return f" <span>— {right} of {len(known)} {kind} right</span>" if known else ""
+
+
+def _ranked(case: Case) -> str:
+    guesses = case.annotation.tags
+    n_shown = max((k + 1 for k, guess in enumerate(guesses) if guess.shown), default=0)
+    return page.ranking(guesses[: min(max(FEWEST_RANKED, n_shown), MOST_RANKED)], case.caption)
+
+
+def _caption(case: Case, found: Sequence[str]) -> str:
+    if not case.caption:
+        return ""
+    missed = [tag for tag in case.caption if tag not in found]
+    named = f"<br>Missed: {page.names(missed, 'miss')}" if missed else "<br>None missed."
+    return f"<p>True caption: {page.names(case.caption)}{named}</p>"
+
+
+def _numbers(r: AlbumResults) -> str:
+    n_columns = 1 + any(s.free is not None for s in r.scores.values())
+    n_columns += any(s.captioned is not None for s in r.scores.values())
+    rows = [
+        page.Row(*_method(key)[:2], score[:n_columns], _method(key)[2]) for key, score in r.scores.items()
+    ]
+    note = (
+        f"Measured on {r.n_test:,} held-out pictures. Top-k accuracy is the F1 of the k best tags over all "
+        "pictures; even a perfect ranking stays below 1, because pictures have more or fewer than k tags."
+    )
+    table = page.table(COLUMNS[: n_columns + 1], rows) + page.paragraph(note, "note")
+    return page.section("How good, beside what", page.columns(*_curves(r.curves), table))
+
+
+def _curves(curves: Mapping[str, Sequence[float]]) -> list[str]:
+    drawn = [
+        figures.Curve(_method(key)[0], np.asarray([points], dtype=np.float64), *LINES.get(key, (QUIET, "-")))
+        for key, points in curves.items()
+        if len(points)
+    ]
+    caption = "Accuracy as more tags are offered for each picture; the dots are the five of the table."
+    return [page.figure(figures.topk_curve(drawn), caption)] if drawn else []
+
+
+def _method(key: str) -> tuple[str, str, str]:
+    return METHODS.get(key, (key, "", ""))
+
+
+def _looks(looks: Sequence[Look]) -> str:
+    if not looks:
+        return ""
+    legend = (
+        "The patches of training pictures that speak loudest for each tag: what the model has learnt to "
+        "look for. Nobody told it where in a picture the tag was."
+    )
+    rows = "".join(
+        f'<dt title="{escape(look.tag, quote=True)}"><bdi>{escape(look.tag)}</bdi></dt><dd>'
+        + "".join(f'<img src="{_jpeg(patch, (PATCH, PATCH))}" alt="">' for patch in look.patches)
+        + "</dd>"
+        for look in looks
+    )
+    return page.section(
+        "What a tag looks like", page.paragraph(legend, "legend"), f'<dl class="looks">{rows}</dl>'
+    )
+
+
+def _bound(r: AlbumResults) -> str:
+    if not len(r.bound):
+        return ""
+    caption = (
+        f"The lower bound of the likelihood over {len(r.bound)} iterations of training: it may only rise, "
+        "and training ends when it settles."
+    )
+    drawn = figures.bound_curve({"this model": r.bound}, max(1, r.n_train), "picture")
+    return page.section("Learning", page.figure(drawn, caption))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.{0 if share >= 0.1 else 1}f} %"
+
+
+def _jpeg(image: RGB, size: tuple[float, float]) -> str:
+    """Return the picture as a data URI, shrunk to this size and never enlarged: browsers do that for free."""
+    small = Image.fromarray(np.ascontiguousarray(image))
+    small.thumbnail(size, Image.Resampling.LANCZOS)
+    stream = BytesIO()
+    small.save(stream, "JPEG", quality=QUALITY, optimize=True)
+    return f"data:image/jpeg;base64,{base64.b64encode(stream.getvalue()).decode('ascii')}"

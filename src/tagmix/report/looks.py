@@ -1,0 +1,87 @@
+"""What the words of a tag look like: the patches of captioned pictures that speak loudest for it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from tagmix.annotate import Annotator
+from tagmix.arrays import Floats
+from tagmix.datasets import Item
+from tagmix.errors import TagmixError
+from tagmix.images.decode import decode
+from tagmix.images.sketch import sketch, words_of
+from tagmix.model.instance import Words
+
+SIDE = 48  # pixels of a patch on the page
+SMALLEST = 12.0  # patches below that are a few pixels: a person sees nothing in them
+RGB = NDArray[np.uint8]
+
+
+class _Patch(NamedTuple):
+    loudness: float
+    picture: int
+    box: tuple[int, int, int]
+
+
+def looks_of(
+    annotator: Annotator, items: Sequence[Item], tags: Sequence[str], n_patches: int = 10
+) -> dict[str, list[RGB]]:
+    """Return, for each tag, the patches whose words speak loudest for it, at most one a picture.
+
+    Only pictures that carry the tag are looked at; ``items`` may be a sample of the training pictures.
+    """
+    names = annotator.model.tag_names_
+    columns = {tag: names.index(tag) for tag in tags}
+    loud: dict[str, list[_Patch]] = {tag: [] for tag in tags}
+    images: dict[int, RGB] = {}
+    for number, item in enumerate(items):
+        own = [tag for tag in item.tags if tag in columns]
+        seen = _loudness(annotator, item.image, [columns[tag] for tag in own]) if own else None
+        if seen is None:
+            continue
+        images[number], boxes, loudness = seen
+        for tag, values in zip(own, loudness, strict=True):
+            best = int(values.argmax())
+            loud[tag].append(_Patch(float(values[best]), number, boxes[best]))
+    chosen = {tag: sorted(found, reverse=True)[:n_patches] for tag, found in loud.items()}
+    return {tag: [_cut(images[p.picture], p.box) for p in found] for tag, found in chosen.items()}
+
+
+def _loudness(
+    annotator: Annotator, path: Path, columns: list[int]
+) -> tuple[RGB, list[tuple[int, int, int]], list[Floats]] | None:
+    """Return the picture, its larger patches, and how many nats each adds for each tag."""
+    recipe, model = annotator.describer.recipe, annotator.model
+    try:
+        content = path.read_bytes()
+        found = sketch(content, recipe)
+    except (TagmixError, OSError):
+        return None
+    words = words_of(found, annotator.describer.vocabularies_)
+    large = np.flatnonzero(found.patches[:, 2] >= min(SMALLEST, float(found.patches[:, 2].max())))
+    loudness = []
+    for column in columns:
+        total = np.zeros(len(large))
+        for view in model.widths_:
+            instance = model.params_.instances[view]
+            if isinstance(instance, Words) and view in ("sift", "colour"):
+                gain = instance.E_log_beta[column] - instance.E_log_beta.mean(axis=0)
+                total += model.settings_.evidence[view] * gain[getattr(words, view)[large]]
+        loudness.append(total)
+    boxes = [_box(patch) for patch in found.patches[large]]
+    return decode(content, max_side=recipe.max_side), boxes, loudness
+
+
+def _box(patch: Floats) -> tuple[int, int, int]:
+    side = round(float(patch[2]))
+    return round(float(patch[0] + 0.5 - patch[2] / 2)), round(float(patch[1] + 0.5 - patch[2] / 2)), side
+
+
+def _cut(image: RGB, box: tuple[int, int, int]) -> RGB:
+    x, y, side = max(box[0], 0), max(box[1], 0), max(box[2], 1)
+    part = image[y : y + side, x : x + side]
+    return np.asarray(cv2.resize(part, (SIDE, SIDE), interpolation=cv2.INTER_CUBIC), dtype=np.uint8)

@@ -1,0 +1,35 @@
+"""Pictures as the describer saw them, and what is true of each of their regions."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagmix.datasets import Album, Item
+from tagmix.images.decode import decode
+from tagmix.images.segment import segment
+from tagmix.images.sketch import Recipe
+
+
+class Seen(NamedTuple):
+    """A picture at the size it was described at, and the region of each pixel."""
+
+    image: NDArray[np.uint8]
+    labels: NDArray[np.integer]
+
+
+def see(path: Path, recipe: Recipe) -> Seen:
+    """Return the picture and its regions exactly as the recipe describes them."""
+    image = decode(path.read_bytes(), max_side=recipe.max_side)
+    return Seen(image, segment(image, method=recipe.segmenter, n_regions=recipe.n_regions))
+
+
+def region_tags(album: Album, item: Item, seen: Seen) -> list[str]:
+    """Return the tag that most of each region's named pixels carry; empty where none is named."""
+    truth = album.region_truth(item, seen.image.shape)
+    n_regions, n_names = int(seen.labels.max()) + 1, len(truth.names)
+    pairs = seen.labels.astype(np.int64).ravel() * n_names + truth.labels.ravel()
+    counts = np.bincount(pairs, minlength=n_regions * n_names).reshape(n_regions, n_names)
+    counts[:, 0] = 0
+    return [truth.names[c] if row[c] else "" for c, row in zip(counts.argmax(axis=1), counts, strict=True)]

@@ -1,0 +1,98 @@
+"""tagmix annotate: tags as text and as JSON, regions, and photos that cannot be read."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tagmix
+from tagmix.cli import run
+from tests.cli.test_train import one_line_error
+
+ALONE = ["--jobs", "1", "--no-cache"]
+
+
+def test_top_tags_come_with_probabilities_the_surest_first(
+    album: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photo = album / "images" / "0001.jpg"
+    assert run(["annotate", str(photo), "-m", str(model), "--top", "3", *ALONE]) == 0
+    said = capsys.readouterr()
+    name, _, tags = said.out.strip().partition(": ")
+    assert name == str(photo)
+    shares = [int(part.rsplit(" ", 1)[1].rstrip("%")) for part in tags.split(", ")]
+    assert len(shares) == 3
+    assert shares == sorted(shares, reverse=True)
+    assert said.err == ""
+
+
+def test_json_has_a_line_a_photo_and_says_the_same_as_python(
+    album: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = album / "images"
+    assert run(["annotate", str(folder), "-m", str(model), "--json", "--regions", "--top", "4", *ALONE]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    photos = sorted(folder.iterdir())
+    assert [Path(one["image"]) for one in found] == photos
+    expected = list(tagmix.load(model).annotate(photos[:3], k=4))
+    for one, annotation in zip(found, expected, strict=False):
+        assert [tag["tag"] for tag in one["tags"]] == [guess.tag for guess in annotation.tags]
+        assert len(one["regions"]) == len(annotation.regions)
+        assert sum(region["area"] for region in one["regions"]) == pytest.approx(1, abs=0.01)
+
+
+def test_without_top_only_tags_worth_showing_are_printed(
+    album: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["annotate", str(album / "images"), "-m", str(model), "--json", *ALONE]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert all(tag["shown"] for one in found for tag in one["tags"])
+    assert any(one["tags"] for one in found)
+
+
+def test_regions_are_named_with_their_place(
+    album: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["annotate", str(album / "images" / "0002.jpg"), "-m", str(model), "--regions", *ALONE]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 2
+    assert all("of it" in line and line.startswith("  ") for line in lines[1:])
+
+
+def test_a_photo_that_cannot_be_read_does_not_stop_the_others(
+    album: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken.jpg").write_bytes(b"no picture")
+    photos = [str(tmp_path / "broken.jpg"), str(tmp_path / "gone.jpg"), str(album / "images" / "0000.jpg")]
+    assert run(["annotate", *photos, "-m", str(model), "--top", "1", *ALONE]) == 1
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 1
+    assert "broken.jpg" in said.err
+    assert "gone.jpg" in said.err
+    assert "2 photos could not be read" in said.err
+
+
+def test_a_model_that_is_none_is_refused_in_one_line(
+    album: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photo = str(album / "images" / "0000.jpg")
+    (tmp_path / "m.tagmix").write_bytes(b"not a model")
+    for path in (tmp_path / "m.tagmix", tmp_path / "absent.tagmix"):
+        assert run(["annotate", photo, "-m", str(path)]) == 1
+        one_line_error(capsys)
+
+
+def test_bags_are_not_taken_for_a_model(
+    album: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bags = tagmix.Bags([[1, 2], [0, 1]], [0, 1, 2])
+    tagmix.save(bags, tmp_path / "b.tagmix")
+    assert run(["annotate", str(album / "images" / "0000.jpg"), "-m", str(tmp_path / "b.tagmix")]) == 1
+    assert "must be what `tagmix train` wrote" in one_line_error(capsys)
+
+
+def test_a_folder_without_photos_is_refused_in_one_line(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["annotate", str(tmp_path), "-m", str(model)]) == 1
+    assert "must have photos below it" in one_line_error(capsys)

@@ -125,7 +125,7 @@ def test_an_upward_ramp_is_a_quarter_turn_on():
 def test_levels_are_a_third_of_an_octave_apart():
     assert [round(sigma_of(level), 3) for level in (0, 3, 6)] == [0.8, 1.6, 3.2]
     space = scale_space(textured(), 10)
-    assert space.shapes[[0, 5, 6, 9]].tolist() == [[240, 320], [240, 320], [120, 160], [60, 80]]
+    assert space.shapes[[0, 4, 5, 8]].tolist() == [[240, 320], [240, 320], [120, 160], [60, 80]]
     # σ of level l spreads a point to a Gaussian of variance σ² − ½²
     point = np.zeros((129, 129), dtype=np.float32)
     point[64, 64] = 1.0

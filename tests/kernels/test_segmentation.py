@@ -75,6 +75,14 @@ def test_both_sum_the_same_over_regions(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_both_draw_the_same_boxes(seed):
+    labels = np.random.default_rng(seed).integers(4, size=(13, 17)).astype(np.int32)
+    found = compiled_segmentation.region_boxes(labels, 4)
+    np.testing.assert_array_equal(found, reference_segmentation.region_boxes(labels, 4))
+    assert found[:, 4].sum() == labels.size
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_both_number_the_same_pieces(seed):
     labels = np.random.default_rng(seed).integers(3, size=(14, 11)).astype(np.int32)
     np.testing.assert_array_equal(

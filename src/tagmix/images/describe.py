@@ -20,7 +20,7 @@ from tagmix.images.vocabulary import Vocabulary, keep_vocabulary
 from tagmix.images.work import Failure, count_processes, map_files, read_content, shown
 
 # Part of every cache key: raise it when the same settings would give other numbers.
-VERSION = "3"
+VERSION = "4"
 # How decode calls what it is given; in a problem line the file's name stands there.
 BYTES = "the given bytes "
 SKETCH_WIDTHS = {"sift": 128, "colour": 6}

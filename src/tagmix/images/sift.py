@@ -15,6 +15,9 @@ SIGMA_PER_SIDE = 1 / 12  # a cell is a quarter of the side and three σ wide
 NOMINAL = 0.5  # the smoothing that a camera's picture already has (Lowe)
 FINEST = 0.8  # σ of the finest level: half of 1.6, as where the picture is doubled first (Lowe)
 PER_OCTAVE = 3
+FIRST_HALVED = 5  # the first level on half of the pixels: σ = 2.5 of the picture's
+COARSE = 2.0  # σ in pixels from which every second sample is enough
+WINDOW = 3.5  # σ that a smoothing kernel reaches
 
 
 class ScaleSpace(NamedTuple):
@@ -37,25 +40,38 @@ def level_of(sides: Floats) -> Ints:
 
 
 def scale_space(grey: NDArray[Any], n_levels: int) -> ScaleSpace:
-    """Return the first levels; each octave is a quarter of the pixels, from the second (σ = 3.2) on."""
-    image = grey.astype(np.float32)
+    """Return the first levels, each smoothed from the one before; σ stays within 1 … 2.1 of its own pixels.
+
+    A level of σ = 2 pixels is smooth enough to leave out every second one before it is smoothed on.
+    """
+    image, sigma = grey.astype(np.float32), NOMINAL
     levels: list[NDArray[np.float32]] = []
-    for level in range(min(n_levels, 2 * PER_OCTAVE)):
-        levels.append(_blur(image, NOMINAL, sigma_of(level)))
-    base = levels[PER_OCTAVE] if n_levels > PER_OCTAVE else image
-    for level in range(2 * PER_OCTAVE, n_levels):
-        if level % PER_OCTAVE == 0:  # twice the σ of ``base``: half of the samples are enough
-            base = np.ascontiguousarray(_blur(base, 2 * FINEST, 4 * FINEST)[::2, ::2])
-        levels.append(_blur(base, 2 * FINEST, sigma_of(PER_OCTAVE + level % PER_OCTAVE)))
+    for level in range(n_levels):
+        if level >= FIRST_HALVED and (level - FIRST_HALVED) % PER_OCTAVE == 0:
+            image = np.ascontiguousarray(image[::2, ::2])
+        image = _blur(image, sigma / shrink_of(level), sigma_of(level) / shrink_of(level))
+        sigma = sigma_of(level)
+        levels.append(image)
     sizes = [image.size for image in levels]
-    octave = np.arange(n_levels) // PER_OCTAVE - 1
     return ScaleSpace(
         np.concatenate([level.ravel() for level in levels]),
         np.cumsum([0, *sizes[:-1]]).astype(np.int64),
         np.array([level.shape for level in levels], dtype=np.int64),
-        np.where(octave < 0, 0.5, 1.0),
-        2.0 ** np.maximum(octave, 0),
+        np.array([_step_of(level) for level in range(n_levels)]),
+        np.array([shrink_of(level) for level in range(n_levels)]),
     )
+
+
+def shrink_of(level: int) -> float:
+    """Return how many pixels of the picture a pixel of the level is wide."""
+    return 2.0 ** max(0, (level - FIRST_HALVED + PER_OCTAVE) // PER_OCTAVE)
+
+
+def _step_of(level: int) -> float:
+    """Return how far apart a level's samples are, in its own pixels: about σ, and never below ½."""
+    if level == 0:
+        return 0.5
+    return 2.0 if sigma_of(level) / shrink_of(level) >= COARSE else 1.0
 
 
 def sigma_of(level: int) -> float:
@@ -67,7 +83,7 @@ def _blur(image: NDArray[np.float32], have: float, want: float) -> NDArray[np.fl
     if want <= have:
         return image
     sigma = math.sqrt(want * want - have * have)
-    size = 2 * math.ceil(4 * sigma) + 1
+    size = 2 * math.ceil(WINDOW * sigma) + 1
     blurred = cv2.GaussianBlur(image, (size, size), sigma, borderType=cv2.BORDER_REFLECT_101)
     return np.asarray(blurred, dtype=np.float32)
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import find_objects
 
 from tagmix.arrays import Floats
 from tagmix.errors import ParameterError
@@ -16,6 +15,7 @@ from tagmix.images.patches import content_key, patch_generator, random_patches
 from tagmix.images.segment import SEGMENTERS, segment
 from tagmix.images.sift import describe_patches
 from tagmix.images.vocabulary import Vocabulary
+from tagmix.kernels.compiled.segmentation import region_boxes
 
 # Places are counted on a grid: what a region is follows its height in the picture more than its side.
 PLACE_ROWS, PLACE_COLUMNS = 8, 4
@@ -138,9 +138,6 @@ def _boxes(labels: NDArray[Any]) -> NDArray[np.float32]:
     [[0.0, 0.0, 0.75, 1.0, 0.625], [0.5, 0.0, 0.5, 1.0, 0.375]]
     """
     height, width = labels.shape
-    area = np.bincount(labels.ravel()) / labels.size
-    rows, columns = zip(*find_objects(labels + 1), strict=True)
-    top, left = (np.array([span.start for span in spans]) for spans in (rows, columns))
-    bottom, right = (np.array([span.stop for span in spans]) for spans in (rows, columns))
+    left, top, right, bottom, area = region_boxes(labels, int(labels.max()) + 1).T
     sides = ((right - left) / width, (bottom - top) / height)
-    return np.stack([left / width, top / height, *sides, area], axis=1).astype(np.float32)
+    return np.stack([left / width, top / height, *sides, area / labels.size], axis=1).astype(np.float32)

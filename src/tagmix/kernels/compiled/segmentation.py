@@ -197,3 +197,20 @@ def _may_change(large, y, x, wanted):  # type: ignore[no-untyped-def]
     for at in (0, 2, 4, 6):
         groups += same[at] and not (same[at + 1] and same[at + 2])
     return touches and groups == 1
+
+
+@njit(cache=True, nogil=True)
+def region_boxes(labels: Labels, n_regions: int) -> Ints:
+    """Equal to ``reference.segmentation.region_boxes``."""
+    height, width = labels.shape
+    boxes = np.zeros((n_regions, 5), np.int64)
+    boxes[:, 0], boxes[:, 1] = width, height
+    for y in range(height):
+        for x in range(width):
+            own = boxes[labels[y, x]]
+            own[0] = min(own[0], x)
+            own[1] = min(own[1], y)
+            own[2] = max(own[2], x + 1)
+            own[3] = y + 1
+            own[4] += 1
+    return boxes

@@ -43,8 +43,9 @@ def _describe(pixels, starts, shapes, steps, level_of, patches, out, first, last
         image = pixels[starts[level] : starts[level] + height * width].reshape(height, width)
         cell = patches[i, 2] / CELLS
         histogram[:] = 0.0
-        if steps[level] == 1.0:
-            _whole_samples(image, patches[i, 0], patches[i, 1], cell, histogram, scratch, column)
+        if steps[level] >= 1.0:
+            stride = int(steps[level])
+            _whole_samples(image, patches[i, 0], patches[i, 1], cell, stride, histogram, scratch, column)
         else:
             _half_samples(image, patches[i, 0], patches[i, 1], cell, steps[level], histogram, scratch, column)
         _fold(histogram, out[i])
@@ -69,19 +70,20 @@ def _prepare_columns(low, n, x, cell, step, scratch, column):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _whole_samples(image, x, y, cell, histogram, scratch, column):  # type: ignore[no-untyped-def]
-    low_i, high_i = _limits(x, cell, 1.0, image.shape[1])
-    low_j, high_j = _limits(y, cell, 1.0, image.shape[0])
+def _whole_samples(image, x, y, cell, stride, histogram, scratch, column):  # type: ignore[no-untyped-def]
+    low_i, high_i = _limits(x, cell, float(stride), image.shape[1])
+    low_j, high_j = _limits(y, cell, float(stride), image.shape[0])
     n = high_i - low_i
     if n <= 0:
         return
-    _prepare_columns(low_i, n, x, cell, 1.0, scratch, column)
-    for j in range(low_j, high_j):
-        left, right = image[j, low_i - 1 : high_i - 1], image[j, low_i + 1 : high_i + 1]
-        above, below = image[j - 1, low_i:high_i], image[j + 1, low_i:high_i]
+    _prepare_columns(low_i, n, x, cell, float(stride), scratch, column)
+    start = low_i * stride
+    for j in range(low_j * stride, high_j * stride, stride):
+        here, above, below = image[j], image[j - 1], image[j + 1]
         for k in range(n):
-            scratch[0, k] = right[k] - left[k]
-            scratch[1, k] = above[k] - below[k]
+            i = start + k * stride
+            scratch[0, k] = here[i + 1] - here[i - 1]
+            scratch[1, k] = above[i] - below[i]
         _add_row(n, (j - y) / cell, histogram, scratch, column)
 
 

@@ -124,3 +124,16 @@ def _may_change(large: Labels, y: int, x: int, wanted: int) -> bool:
     same = [label == large[y, x] for label in (*ring, ring[0])]
     groups = sum(same[at] and not (same[at + 1] and same[at + 2]) for at in (0, 2, 4, 6))
     return wanted in ring[::2] and groups == 1
+
+
+def region_boxes(labels: Labels, n_regions: int) -> Ints:
+    """Return left, top, right, bottom (one beyond) and the number of pixels of each region.
+
+    >>> region_boxes(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]), 2).tolist()
+    [[0, 0, 3, 2, 5], [2, 0, 4, 2, 3]]
+    """
+    boxes = np.zeros((n_regions, 5), np.int64)
+    for region in range(n_regions):
+        y, x = np.nonzero(labels == region)
+        boxes[region] = x.min(), y.min(), x.max() + 1, y.max() + 1, len(x)
+    return boxes

@@ -20,7 +20,8 @@ def describe_patches(
     """Fill ``out`` (patches × 128) with unit SIFT vectors; a patch without gradients stays 0.
 
     ``pixels`` holds the smoothed images one after the other: level l is ``shapes[l]`` from ``starts[l]``.
-    A level is read every ``steps[l]`` of its own pixels: 1, or ½ where finer samples are interpolated.
+    A level is read every ``steps[l]`` of its own pixels: 1 or 2, or ½ where finer samples are interpolated.
+    Gradients are differences of next neighbours: pixels, or interpolated samples.
     ``patches`` are (x, y, side) in pixels of their level.
     """
     for i, (x, y, side) in enumerate(patches):
@@ -36,8 +37,9 @@ def _histogram(image: Floats, x: float, y: float, cell: float, step: float) -> F
     for j in _samples(y, cell, step, height):
         for i in _samples(x, cell, step, width):
             v, u = (j * step - y) / cell, (i * step - x) / cell
-            across = _at(image, i * step + step, j * step) - _at(image, i * step - step, j * step)
-            up = _at(image, i * step, j * step - step) - _at(image, i * step, j * step + step)
+            apart = min(step, 1.0)
+            across = _at(image, i * step + apart, j * step) - _at(image, i * step - apart, j * step)
+            up = _at(image, i * step, j * step - apart) - _at(image, i * step, j * step + apart)
             weight = np.hypot(across, up) * np.exp(-(u * u + v * v) / (CELLS * CELLS / 2))
             angle = np.arctan2(up, across) / (2 * np.pi) * ORIENTATIONS
             _share(histogram, v + REACH - 1, u + REACH - 1, angle, weight)

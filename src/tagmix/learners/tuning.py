@@ -5,6 +5,7 @@ depends on the view. κ is searched one view at a time, in steps of three, as lo
 ranked better.
 """
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -92,6 +93,8 @@ def _held_out_accuracy(emm: EMM, bags: Bags, k: int, folds: int, seed: int) -> f
     scores: Floats = np.empty((len(bags), bags.n_tags))
     for train, test in KFold(folds, shuffle=True, random_state=seed).split(np.arange(len(bags))):
         fitted = clone(emm).set_params(learning="likelihood", calibration_folds=0, verbose=0)
-        scores[test] = fitted.fit(bags[train]).predict_proba(bags[test])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit with the chosen κ says it again
+            scores[test] = fitted.fit(bags[train]).predict_proba(bags[test])
     truth = bags.captions.toarray().astype(np.float64)
     return float(top_k_accuracy(truth, probabilities(scores, fit_calibration(scores, truth)), k))

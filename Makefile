@@ -19,8 +19,8 @@ help: ## list these targets
 
 setup: $(INSTALLED) ## make .venv with tagmix and its test tools, pinned by constraints.txt
 
-demo: setup ## run the demonstration on made-up bags; it ends by saying where its page is
-	$(BIN)/python examples/demo_bags.py
+demo: setup ## draw an album, learn from it, tag the rest; it ends by saying where its page is
+	$(BIN)/tagmix demo
 
 lint: setup ## check style, types and the direction of imports
 	$(BIN)/ruff check

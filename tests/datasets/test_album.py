@@ -1,5 +1,6 @@
 """Albums: cutting, counting, and drawing the truth."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from tagmix.datasets.truth import rolled, unrolled
 from tagmix.errors import AlbumError
 from tagmix.images.decode import decode
 
-REAL = Path(__file__).parents[3] / "shared" / "data"
+REAL = Path(os.environ.get("TAGMIX_DATA", "data"))
 
 
 def album_of(*tags, splits=None):
@@ -146,7 +147,7 @@ def test_an_impossible_shape_is_refused(tmp_path):
             drawn(tmp_path, shape=shape)
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the shared data sets are not on this machine")
+@pytest.mark.skipif(not REAL.is_dir(), reason="set TAGMIX_DATA to the folder of corel5k and msrc_v2")
 def test_the_real_albums_are_read_without_a_problem():
     corel, msrc = open_album(REAL / "corel5k"), open_album(REAL / "msrc_v2")
     assert (corel.problems, msrc.problems) == ((), ())

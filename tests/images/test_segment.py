@@ -14,7 +14,7 @@ from tagmix.images.segment import OUTLINE, SEGMENTERS, draw_regions, segment
 from tagmix.images.superpixels import cut_superpixels, prepare
 
 METHODS = sorted(SEGMENTERS)
-DATA = Path(os.environ.get("TAGMIX_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("TAGMIX_DATA", "data"))
 MSRC = DATA / "msrc_v2"
 SHAPES = [(1, 1), (1, 7), (7, 1), (2, 2), (3, 5), (1, 5000), (9, 900), (700, 11), (61, 47), (480, 640)]
 

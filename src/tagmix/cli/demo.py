@@ -45,7 +45,7 @@ def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
             out / "album", pictures, seed, n_jobs=jobs, progress=lambda done, of: tell("album", done, of)
         )
         describer = Describer(
-            n_colours=200, places=True, largest_patch=0.125, cache=out / "cache", n_jobs=jobs, restarts=2
+            n_colours=200, places=True, largest_patch=0.125, cache=out / "cache", n_jobs=jobs
         )
         model = EMM(n_jobs=-1)
         facts = {
@@ -57,7 +57,9 @@ def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
         tell("page", 0, 1)
         journey.training.annotator.save(out / "model.tagmix")
         page = album_page(journey.results, f"tagmix {__version__}")
-        (out / "index.html").write_text(page, encoding="utf-8")
+        part = out / "index.html.part"
+        part.write_text(page, encoding="utf-8")
+        part.replace(out / "index.html")  # whole or not at all
     for line in lines_of(journey.results.scores):
         click.echo(line)
     click.echo(str(out / "index.html"))

@@ -23,7 +23,7 @@ cache = click.option(
     type=click.Path(path_type=Path),
     default=None,
     show_default="your cache folder",
-    help="Folder for finished pictures (about 10 KB each); a stopped run goes on from there.",
+    help="Folder for finished pictures (about 8 KB each); a stopped run goes on from there.",
 )
 no_cache = click.option("--no-cache", is_flag=True, help="Keep nothing between runs.")
 

@@ -47,8 +47,8 @@ def open_album(spec: str | os.PathLike[str], **options: Any) -> Album:
     text = os.fspath(spec)
     name, colon, rest = text.partition(":")
     if colon and name in READERS:
-        return READERS[name](rest, **options)
-    path = Path(text)
+        return READERS[name](Path(rest).expanduser(), **options)
+    path = Path(text).expanduser()
     if path.is_dir():
         return READERS[_folder_format(path)](path, **options)
     return READERS[_file_format(path)](path, **options)

@@ -10,7 +10,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import get_all_start_methods, get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from numbers import Integral
 from pathlib import Path
@@ -75,6 +75,8 @@ def read_content(path: Path) -> bytes:
 def count_processes(n_jobs: int | None) -> int:
     """Return how many processes ``n_jobs`` means: None is one, −1 all cores that this process may use.
 
+    Where processes cannot be forked from a server (Windows), it is one.
+
     >>> count_processes(None), count_processes(3)
     (1, 3)
     """
@@ -85,6 +87,8 @@ def count_processes(n_jobs: int | None) -> int:
             f"n_jobs must be a whole number from 1, or -1, or None, got {n_jobs!r:.60}: None is one process, "
             "-1 is all cores."
         )
+    if n_jobs == 1 or "forkserver" not in get_all_start_methods():  # Windows has none
+        return 1
     if n_jobs > 0:
         return int(n_jobs)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

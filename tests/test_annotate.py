@@ -78,7 +78,10 @@ def test_photos_that_cannot_be_read_are_problems_of_every_chunk(
 ) -> None:
     photos = [tmp_path / "gone.jpg", *[album[0].image] * CHUNK, tmp_path / "lost.jpg"]
     assert len(list(training.annotator.annotate(photos, k=1))) == CHUNK
-    assert [line.split(":")[0] for line in training.annotator.problems_] == ["gone.jpg", "lost.jpg"]
+    assert [line.split(":")[0] for line in training.annotator.problems_] == [
+        str(tmp_path / "gone.jpg"),
+        str(tmp_path / "lost.jpg"),
+    ]
 
 
 def test_an_annotator_from_a_file_says_the_same(album: Album, training: Training, stored: Path) -> None:

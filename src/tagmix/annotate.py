@@ -14,7 +14,7 @@ from tagmix.evaluation.metrics import top_tags
 from tagmix.images.describe import Describer
 from tagmix.images.sketch import Words
 from tagmix.learners.emm import EMM
-from tagmix.learners.tuning import Choice, choose_evidence
+from tagmix.learners.tuning import Choice, choose_evidence, most_tried
 
 # Photos described before their tags are inferred: bounds the memory, and costs no speed.
 CHUNK = 256
@@ -82,6 +82,7 @@ class Annotator:
         with the number of photos.
         """
         problems: list[str] = []
+        self.describer.problems_ = problems
         for start in range(0, len(photos), CHUNK):
             paths = [Path(photo) for photo in photos[start : start + CHUNK]]
             found = self.describer.describe(paths)
@@ -155,7 +156,7 @@ def train(
     bags = describer.fit(album).transform(album)
     choice = None
     if evidence is None:
-        most = 6 * len(bags.views)
+        most = most_tried(len(bags.views))
         choice = choose_evidence(model, bags, progress=lambda tried: tell("evidence", tried, most))
         evidence = choice.evidence
     tell("model", 0, 1)

@@ -1,6 +1,7 @@
 """tagmix annotate: tags as text and as JSON, regions, and photos that cannot be read."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,38 @@ def test_a_photo_that_cannot_be_read_does_not_stop_the_others(
     assert "broken.jpg" in said.err
     assert "gone.jpg" in said.err
     assert "2 photos could not be read" in said.err
+
+
+def test_a_folder_without_photos_does_not_stop_the_others(
+    album: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos = [str(tmp_path), str(album / "images" / "0000.jpg")]
+    assert run(["annotate", *photos, "-m", str(model), "--top", "1", *ALONE]) == 1
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 1
+    assert "must have photos below it" in said.err
+
+
+def test_names_that_hold_control_characters_stay_on_their_line(
+    album: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = tmp_path / "a\nforged.jpg: sky 100%\x1b[2J.jpg"
+    odd.write_bytes((album / "images" / "0000.jpg").read_bytes())
+    assert run(["annotate", str(odd), "-m", str(model), "--top", "1", *ALONE]) == 0
+    said = capsys.readouterr().out
+    assert len(said.splitlines()) == 1
+    assert "\x1b" not in said
+
+
+def test_json_is_utf_8_whatever_the_name_of_the_file(
+    album: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = tmp_path / os.fsdecode(b"no\xff\xfename.jpg")
+    odd.write_bytes((album / "images" / "0000.jpg").read_bytes())
+    assert run(["annotate", str(odd), "-m", str(model), "--json", *ALONE]) == 0
+    said = capsys.readouterr().out
+    assert said.isascii()
+    assert Path(json.loads(said)["image"]) == odd
 
 
 def test_a_model_that_is_none_is_refused_in_one_line(

@@ -116,9 +116,8 @@ def test_broken_pictures_are_named_at_the_end_and_the_rest_is_learnt(
         (["--model", "{}/m.tagmix", "--split", "holiday"], "split must be one of"),
         (["--model", "{}/m.tagmix", "--min-count", "1000"], "--min-count"),
         (["--model", "{}/m.tagmix", "--subfolders"], "does not know --subfolders"),
-        (["--model", "{}/m.tagmix", "--patches", "0"], "n_patches must be"),
-        (["--model", "{}/m.tagmix", "--largest-patch", "7"], "largest_patch must be"),
-        (["--model", "{}/m.tagmix", "--jobs", "0"], "n_jobs must be"),
+        (["--model", "/dev/full"], "it is a device or a pipe"),
+        (["--model", "{}/" + 300 * "m"], "cannot be written, File name too long"),
     ],
 )
 def test_wrong_settings_are_refused_in_one_line(
@@ -132,6 +131,77 @@ def test_wrong_settings_are_refused_in_one_line(
     assert run(["train", str(album), *filled]) == 1
     assert expected in one_line_error(capsys)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--words", "0"],
+        ["--colours", "-1"],
+        ["--patches", "0"],
+        ["--largest-patch", "7"],
+        ["--jobs", "0"],
+        ["--jobs", "-3"],
+        ["--seed", "-1"],
+        ["--min-count", "-3"],
+        ["--evidence", "1e-320"],
+        ["--regions", "0"],
+    ],
+)
+def test_numbers_out_of_range_are_a_wrong_call(
+    album: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: list[str]
+) -> None:
+    assert run(["train", str(album), "-m", str(tmp_path / "m.tagmix"), *option]) == 2
+    assert f"Invalid value for '{option[0]}'" in capsys.readouterr().err.replace("-j' / '--jobs", "--jobs")
+
+
+def test_too_few_pictures_to_choose_from_are_refused_in_one_line_after_the_broken_ones(
+    album: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for i in range(6):
+        broken = b"none" if i > 1 else (album / "images" / f"000{i}.jpg").read_bytes()
+        (tmp_path / f"{i}.jpg").write_bytes(broken)
+    entries = [{"image": f"{i}.jpg", "tags": ["sky", "sea"]} for i in range(6)]
+    (tmp_path / "album.jsonl").write_text("\n".join(json.dumps(entry) for entry in entries))
+    assert run(["train", str(tmp_path / "album.jsonl"), "-m", str(tmp_path / "m.tagmix"), *QUICK]) == 1
+    said = lines(capsys.readouterr().err)
+    assert said[0] == "4 pictures set aside:"
+    assert said[-1].startswith("tagmix: choosing κ by 3 folds needs at least 6 pictures")
+
+
+def test_an_album_that_is_all_test_says_so(
+    album: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.jpg").write_bytes((album / "images" / "0000.jpg").read_bytes())
+    (tmp_path / "a.jsonl").write_text(json.dumps({"image": "a.jpg", "tags": ["sky"], "split": "test"}))
+    assert run(["train", str(tmp_path / "a.jsonl"), "-m", str(tmp_path / "m.tagmix")]) == 1
+    assert "marked test" in one_line_error(capsys)
+
+
+def test_a_usual_cache_that_cannot_be_made_is_done_without(
+    album: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "below"))
+    options = [option for option in QUICK if option != "--no-cache"]
+    path = tmp_path / "m.tagmix"
+    assert run(["train", str(album), "-m", str(path), "--evidence", "0.1", *options]) == 0
+    assert "nothing is kept between runs" in capsys.readouterr().err
+
+
+def test_a_mistake_of_ours_is_one_line_too(
+    album: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stumble(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("tagmix.cli.train.train_annotator", stumble)
+    call = ["train", str(album), "-m", str(tmp_path / "m.tagmix"), *QUICK]
+    assert run(call) == 1
+    assert "should not have happened (ZeroDivisionError: oh)" in one_line_error(capsys)
+    monkeypatch.setenv("TAGMIX_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        run(call)
 
 
 def test_a_cache_that_cannot_be_written_ends_the_run_in_one_line(

@@ -75,7 +75,7 @@ def test_a_cache_below_a_file_is_refused_before_any_work(tmp_path):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
 def test_no_space_and_no_permission_are_told_in_one_line(tmp_path, monkeypatch, number):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise OSError(number, os.strerror(number))
 
     for where in ("write", "container._replace"):  # the system's own words, or wrapped by the storage

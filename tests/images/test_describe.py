@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 
 import numpy as np
@@ -226,7 +227,7 @@ def test_a_broken_file_is_set_aside_and_named_once(copied, n_jobs):
     assert len(describer.problems_) == 3
     assert len(describer.transform(copied)) == 2
     gone, no_picture, is_folder = describer.problems_
-    names = [copied[n].image.name for n in (0, 1, 3)]
+    names = [str(copied[n].image) for n in (0, 1, 3)]
     assert gone == f"{names[0]}: is gone: put the file back, or open the album again."
     assert no_picture.startswith(f"{names[1]}: must be one of JPEG")
     assert is_folder.startswith(f"{names[2]}: must be a plain file, got a folder")
@@ -241,14 +242,14 @@ def test_a_file_that_may_not_be_read_is_set_aside(album, monkeypatch):
     describer = Describer(**SMALL).fit(album)
     monkeypatch.setattr(type(album[0].image), "read_bytes", refuse)
     assert describer.describe([album[0].image]) == [None]
-    name = album[0].image.name
+    name = str(album[0].image)
     assert describer.problems_ == [f"{name}: cannot be read: Permission denied; check name and permissions."]
 
 
 def test_a_file_name_with_control_characters_makes_one_plain_line(album, tmp_path):
     describer = Describer(**SMALL).fit(album)
     assert describer.describe([tmp_path / "a\n\x1b[2Jb.jpg"]) == [None]
-    assert describer.problems_[0].startswith(r"a\n\x1b[2Jb.jpg: is gone: ")
+    assert describer.problems_[0].startswith(str(tmp_path) + r"/a\n\x1b[2Jb.jpg: is gone: ")
 
 
 def test_albums_without_pictures_and_a_describer_without_words_say_so(album, copied):
@@ -261,7 +262,7 @@ def test_albums_without_pictures_and_a_describer_without_words_say_so(album, cop
         describer.transform([])
     for item in copied:
         item.image.write_bytes(b"")
-    name = copied[0].image.name
+    name = re.escape(str(copied[0].image))
     with pytest.raises(
         BagsError, match=f"no picture could be read, so no words were learnt: {name}: must be"
     ):
@@ -307,10 +308,10 @@ def test_no_space_for_a_picture_in_words_ends_the_run(album, tmp_path, monkeypat
     describer = Describer(**SMALL, cache=tmp_path).fit(album)
     write, left = storage.write, iter(range(3))
 
-    def fill_up(*args):
+    def fill_up(*args, **how):
         if next(left, None) is None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(*args)
+        write(*args, **how)
 
     monkeypatch.setattr(storage, "write", fill_up)
     with pytest.raises(CacheError, match="No space left on device"):
@@ -326,3 +327,25 @@ def test_patches_lie_inside_and_depend_on_the_content_alone():
     assert (x + half).max() <= 60
     assert (y - half).min() >= 0
     assert (y + half).max() <= 90
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"n_words": 0}, {"n_words": -5}, {"n_colours": -1}, {"restarts": 0}, {"vocabulary_patches": 0.5}],
+)
+def test_numbers_that_make_no_words_are_refused(wrong):
+    with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be a whole number"):
+        Describer(**wrong)
+
+
+def test_a_link_in_the_cache_leads_nowhere(album, tmp_path):
+    """Whoever may write into a shared cache must not be able to aim ours at another file."""
+    victim, cache = tmp_path / "victim", tmp_path / "cache"
+    victim.write_text("precious")
+    Describer(**SMALL, cache=cache).fit(album).transform(album)
+    for path in kept_files(cache):
+        path.unlink()
+        path.symlink_to(victim)
+    Describer(**SMALL, cache=cache).fit(album).transform(album)
+    assert victim.read_text() == "precious"
+    assert not any(path.is_symlink() for path in kept_files(cache))

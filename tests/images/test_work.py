@@ -51,6 +51,14 @@ TROUBLE = {
 }
 
 
+def die_once(path):
+    """Die like a process that somebody else has killed: the second try succeeds."""
+    if not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return path.name
+
+
 def own_process(task):
     return os.getpid()
 
@@ -113,6 +121,19 @@ def test_a_file_that_kills_its_process_is_set_aside_and_all_others_are_done(func
 
 def test_files_that_all_kill_their_process_are_all_set_aside():
     assert results(die_on_negative, [-1, -2], 2) == [CRASHED, CRASHED]
+
+
+def test_a_file_is_not_blamed_for_a_process_that_somebody_else_killed(tmp_path):
+    assert results(die_once, [tmp_path / "a", tmp_path / "b", tmp_path / "c"], 2) == ["a", "b", "c"]
+
+
+def test_a_server_of_workers_that_is_gone_is_said_in_one_line(monkeypatch):
+    def gone(self):
+        raise EOFError
+
+    monkeypatch.setattr("multiprocessing.context.ForkServerProcess.start", gone)
+    with pytest.raises(WorkerError, match="a worker process should have started, but could not"):
+        results(double, [1, 2], 2)
 
 
 def test_a_single_file_needs_no_process_of_its_own():
@@ -187,8 +208,8 @@ def test_minus_one_is_all_cores_this_process_may_use():
 
 
 def test_names_are_shown_on_one_line_and_otherwise_as_they_are(tmp_path):
-    assert shown(tmp_path / "Dünen 1.jpg") == "Dünen 1.jpg"
-    assert shown(tmp_path / "a\n\x1b[31m\udcff.jpg") == r"a\n\x1b[31m\udcff.jpg"
+    assert shown(tmp_path / "Dünen 1.jpg") == f"{tmp_path}/Dünen 1.jpg"
+    assert shown("a\n\x1b[31m\udcff.jpg") == r"a\n\x1b[31m\udcff.jpg"
 
 
 def test_what_cannot_be_read_as_a_picture_file_says_why_without_its_name(tmp_path, monkeypatch):

@@ -158,3 +158,41 @@ def test_scores_of_exact_zero_are_legal():
     calibration = fit_calibration(scores, scores)
     p = probabilities(scores, calibration)
     assert np.all(p[scores == 1] > p[scores == 0].max())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_scores_that_hardly_differ_still_give_probabilities(seed):
+    rng = np.random.default_rng(seed)
+    scores = 0.25 + 1e-12 * rng.random((12, 4))
+    tags = (rng.random((12, 4)) < 0.4).astype(float)
+    found = fit_calibration(scores, tags)
+    assert all(np.isfinite(part).all() for part in found)
+    assert np.all(np.diff(found.knots) >= 0)
+
+
+def test_the_correction_keeps_the_order_of_what_it_corrects():
+    rng = np.random.default_rng(3)
+    scores = rng.dirichlet(np.full(6, 0.5), 200)
+    tags = (rng.random((200, 6)) < np.clip(2 * scores, 0, 0.9)).astype(float)
+    found = fit_calibration(scores, tags)
+    raw = (found.slopes * np.log(np.maximum(scores, 1e-8)) + found.biases).ravel()
+    order = np.argsort(raw, kind="stable")
+    p = probabilities(scores, found).ravel()[order]
+    assert np.all(np.diff(p)[np.diff(raw[order]) > 1e-9] > 0)
+
+
+def test_few_pictures_with_perfect_scores_keep_their_order():
+    truth = np.repeat(np.eye(2), 6, axis=0)
+    scores = np.where(truth > 0, 0.99, 0.01)
+    p = probabilities(scores, fit_calibration(scores, truth))
+    assert p[truth > 0].min() > p[truth == 0].max()
+
+
+@pytest.mark.parametrize("signal", [2.5, 6.0, 9.0])
+def test_strong_scores_are_as_right_as_they_say(signal):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(-3, signal, (4000, 12))
+    scores = np.exp(logits) / (1 + np.exp(logits)).sum(axis=1, keepdims=True)
+    tags = (rng.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(float)
+    p = probabilities(scores[2000:], fit_calibration(scores[:2000], tags[:2000]))
+    assert p.mean() == pytest.approx(tags[2000:].mean(), rel=0.05)

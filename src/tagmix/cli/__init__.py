@@ -56,25 +56,45 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Return the exit status of a command line: 0, 1 with one line on stderr, 2 for a wrong call."""
+    if sys.stdout is None:
+        _say("there is no place to print to: stdout must not be closed")
+        return FAILED
     try:
         status = tagmix.main(arguments, prog_name="tagmix", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _say("stopped: finished pictures are kept, the same command goes on from there")
+        _say("stopped: nothing is half-written; with a cache, the same command goes on where it was")
         return STOPPED
-    except BrokenPipeError:  # the reader has seen enough (`tagmix … | head`)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
-    except TagmixError as error:
-        _say(str(error))
-        return FAILED
-    except (OSError, MemoryError) as error:
-        _say(f"{error or type(error).__name__}")
-        return FAILED
+    except Exception as error:
+        return _failed(error)
     return int(status or 0)
 
 
+def _failed(error: Exception) -> int:
+    """Say in one line what went wrong."""
+    if isinstance(error, BrokenPipeError):  # the reader has seen enough (`tagmix … | head`)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    elif isinstance(error, TagmixError):
+        _say(str(error))
+    elif isinstance(error, MemoryError):
+        _say("there is not enough memory for this: close other programs, or use fewer --jobs")
+    elif isinstance(error, OSError):
+        _say(
+            f"{error.filename or 'the output'!r} cannot be used ({error.strerror or error}): check the path, "
+            "its permissions and the space left"
+        )
+    elif "TAGMIX_DEBUG" in os.environ:
+        raise error
+    else:
+        _say(
+            f"this should not have happened ({type(error).__name__}: {error!s:.200}): please report it with "
+            "what TAGMIX_DEBUG=1 shows"
+        )
+    return FAILED
+
+
 def _say(text: str) -> None:
-    click.echo(f"tagmix: {' '.join(text.split())}", err=True)
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
+    click.echo(f"tagmix: {line}", err=True)

@@ -13,6 +13,7 @@ from tagmix.datasets.elements import files_below
 from tagmix.errors import AlbumError, ModelFileError
 from tagmix.files import load
 from tagmix.images.decode import SUFFIXES
+from tagmix.images.work import shown
 
 
 @click.command("annotate", short_help="tag photos")
@@ -48,12 +49,12 @@ def command(
     annotator = open_annotator(model)
     annotator.describer.n_jobs = jobs
     annotator.describer.keep_in(cache_folder(cache, no_cache))
-    problems: list[str] = []
-    for annotations in in_parts(annotator, list(all_photos(photos)), top):
+    files, problems = all_photos(photos)
+    for annotations in in_parts(annotator, files, top):
         for annotation in annotations:
             click.echo(_json(annotation, regions, top) if as_json else _text(annotation, regions, top))
         problems += annotator.problems_
-    tell_problems(problems, "photo", "could not be read")
+    tell_problems(problems, "photo", "could not be read", most=len(problems))
     if problems:
         raise click.exceptions.Exit(1)
 
@@ -80,25 +81,26 @@ def open_annotator(path: Path) -> Annotator:
     return found
 
 
-def all_photos(given: tuple[Path, ...]) -> Iterator[Path]:
-    """Yield the photos named, and those below the folders named."""
+def all_photos(given: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
+    """Return the photos named and those below the folders named; and a line for each folder without any."""
+    photos, problems = [], []
     for path in given:
-        if not path.is_dir():
-            yield path
-            continue
-        below = list(files_below(path, SUFFIXES))
+        below = [path / name for name in files_below(path, SUFFIXES)] if path.is_dir() else [path]
+        photos += below
         if not below:
-            raise AlbumError(f"{str(path)!r} must have photos below it, got none: check the path")
-        yield from (path / name for name in below)
+            problems.append(f"{shown(path)}: must have photos below it, got none: check the path.")
+    if not photos:
+        raise AlbumError(problems[0])
+    return photos, problems
 
 
 def _text(annotation: Annotation, regions: bool, top: int | None) -> str:
-    tags = [f"{g.tag} {g.probability:.0%}" for g in annotation.tags if top or g.shown]
-    lines = [f"{annotation.image}: {', '.join(tags) or 'nothing sure enough (see --top)'}"]
+    tags = [f"{shown(g.tag)} {g.probability:.0%}" for g in annotation.tags if top or g.shown]
+    lines = [f"{shown(annotation.image)}: {', '.join(tags) or 'nothing sure enough (see --top)'}"]
     if regions:
         for region in sorted(annotation.regions, key=lambda r: -r.area):
             tag, share = region.tags[0]
-            lines.append(f"  {where(region):<13} {region.area:>4.0%} of it   {tag} {share:.0%}")
+            lines.append(f"  {where(region):<13} {region.area:>4.0%} of it   {shown(tag)} {share:.0%}")
     return "\n".join(lines)
 
 
@@ -130,4 +132,5 @@ def _json(annotation: Annotation, regions: bool, top: int | None) -> str:
             }
             for region in annotation.regions
         ]
-    return json.dumps(content, ensure_ascii=False)
+    # A name that is no UTF-8 has no characters of its own: it is written in escapes, as JSON allows.
+    return json.dumps(content, ensure_ascii=not str(annotation.image).isprintable())

@@ -23,7 +23,9 @@ from tagmix.report.album_results import Score
     help="Folder for the album, the model and the page.",
 )  # fmt: skip
 @click.option("--pictures", type=click.IntRange(30), default=900, show_default=True, help="To draw.")
-@click.option("--seed", default=7, show_default=True, help="Another seed draws another album.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=7, show_default=True, help="Another seed draws another album."
+)
 @jobs
 def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
     """Draw an album of captioned scenes, learn from most of it, tag the rest and write a page.
@@ -47,7 +49,7 @@ def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
         describer = Describer(
             n_colours=200, places=True, largest_patch=0.125, cache=out / "cache", n_jobs=jobs
         )
-        model = EMM(n_jobs=-1)
+        model = EMM(learning="likelihood", n_jobs=-1)
         facts = {
             "album": f"{pictures:,} drawn scenes, seed {seed}; tagmix demo --seed {seed + 1} draws others"
         }

@@ -33,7 +33,7 @@ def command(
     """  # noqa: D301 (click reads the text)
     check_writable(path)
     found = album_of(album, subfolders, captions)
-    tell_problems(list(found.problems), "line of the album")
+    tell_problems(list(found.problems), "album line")
     describer = describer_of(describing)
     with bars() as tell:
         describer.progress = tell

@@ -7,16 +7,32 @@ from typing import Any, TypeVar
 
 import click
 
+from tagmix.cli.progress import bars
 from tagmix.datasets import Album, open_album
 from tagmix.errors import AlbumError, ModelFileError
 from tagmix.images.describe import Describer
 from tagmix.images.segment import SEGMENTERS
+from tagmix.images.sketch import LIMITS
 
 F = TypeVar("F", bound=Callable[..., Any])
-SHOWN_PROBLEMS = 10
+
+SHARE = click.FloatRange(0, 1, min_open=True)
+
+
+def _not_zero(ctx: click.Context, option: click.Parameter, value: int) -> int:
+    if value == 0:
+        raise click.BadParameter("0 processes do nothing: use 1 or more, or -1 for all cores.")
+    return value
+
 
 jobs = click.option(
-    "--jobs", "-j", type=int, default=-1, show_default="all cores", help="Processes that read pictures."
+    "--jobs",
+    "-j",
+    type=click.IntRange(-1),
+    default=-1,
+    callback=_not_zero,
+    show_default="all cores",
+    help="Processes that read pictures.",
 )
 cache = click.option(
     "--cache",
@@ -28,18 +44,26 @@ cache = click.option(
 no_cache = click.option("--no-cache", is_flag=True, help="Keep nothing between runs.")
 
 
+def _number(option: str, low: int, *rest: Any, name: str | None = None) -> Any:
+    """Return an option for a whole number: lowest, perhaps highest, default, help."""
+    *high, default, text = rest
+    kind = click.IntRange(low, *high)
+    return click.option(option, name or option[2:], type=kind, default=default, show_default=True, help=text)
+
+
 def describing(function: F) -> F:
     """Add the options that say how pictures are described."""
     for option in reversed(
         (
-            click.option("--words", default=1000, show_default=True, help="SIFT words."),
-            click.option("--colours", default=200, show_default=True, help="Colour words; 0 for none."),
+            _number("--words", 1, 1000, "SIFT words."),
+            _number("--colours", 0, 200, "Colour words; 0 for none."),
             click.option(
                 "--places/--no-places", default=True, show_default=True, help="Use where a region lies."
             ),
-            click.option("--patches", default=1000, show_default=True, help="Random patches a picture."),
+            _number("--patches", *LIMITS["n_patches"], 1000, "Random patches a picture."),
             click.option(
                 "--largest-patch",
+                type=SHARE,
                 default=0.125,
                 show_default=True,
                 help="Side of the largest patch, as a share of √(width × height); 0.5 is the paper.",
@@ -48,8 +72,8 @@ def describing(function: F) -> F:
                 "--segmenter", type=click.Choice(list(SEGMENTERS)), default="ncuts", show_default=True,
                 help="How pictures are cut into regions.",
             ),
-            click.option("--regions", "n_regions", default=10, show_default=True, help="Regions a picture."),
-            click.option("--seed", default=0, show_default=True, help="Of all that is drawn at random."),
+            _number("--regions", *LIMITS["n_regions"], 10, "Regions a picture.", name="n_regions"),
+            _number("--seed", *LIMITS["seed"], 0, "Of all that is drawn at random."),
             jobs,
             cache,
             no_cache,
@@ -76,11 +100,20 @@ def describer_of(options: dict[str, Any]) -> Describer:
 
 
 def cache_folder(folder: Path | None, none: bool) -> Path | None:
-    """Return where finished pictures are kept: as asked for, or the user's cache folder."""
-    if none:
+    """Return where finished pictures are kept: as asked for, or the user's cache folder if there is one."""
+    if none or folder is not None:
+        return None if none else folder
+    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    try:
+        home = home.expanduser() if not home.is_absolute() else home
+        usual = (home if home.is_absolute() else Path.home() / ".cache") / "tagmix"
+        usual.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        click.echo(
+            "no cache folder can be made: nothing is kept between runs (name one by --cache)", err=True
+        )
         return None
-    home = os.environ.get("XDG_CACHE_HOME")
-    return folder or (Path(home) if home else Path.home() / ".cache") / "tagmix"
+    return usual
 
 
 def album_of(spec: str, subfolders: bool, captions: bool) -> Album:
@@ -88,7 +121,9 @@ def album_of(spec: str, subfolders: bool, captions: bool) -> Album:
     chosen = {"subfolders": subfolders, "captions": captions}
     wanted = {name: True for name, value in chosen.items() if value}
     try:
-        return open_album(spec, **wanted)
+        with bars() as tell:
+            tell("reading", 0, 0)
+            return open_album(spec, **wanted)
     except TypeError as error:
         raise AlbumError(
             f"{spec!r} is of a format that does not know --{next(iter(wanted))}: leave the option out"
@@ -97,9 +132,18 @@ def album_of(spec: str, subfolders: bool, captions: bool) -> Album:
 
 def check_writable(path: Path) -> None:
     """Refuse now what would fail after minutes of work."""
-    folder = path.parent
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        reason = "it is a folder" if path.is_dir() else f"{str(folder)!r} is not a folder one can write to"
+    target = Path(os.path.realpath(path))
+    reason = None
+    try:
+        if target.is_dir():
+            reason = "it is a folder"
+        elif not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+            reason = f"{str(target.parent)!r} is not a folder one can write to"
+        elif target.exists() and not target.is_file():
+            reason = "it is a device or a pipe"
+    except OSError as error:
+        reason = error.strerror
+    if reason:
         raise ModelFileError(f"{str(path)!r} cannot be written, {reason}: choose another path")
 
 
@@ -112,12 +156,12 @@ def some(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def tell_problems(problems: list[str], what: str, fate: str = "set aside") -> None:
-    """Print the first lines of what went wrong, and how many more there are."""
+def tell_problems(problems: list[str], what: str, fate: str = "set aside", most: int = 10) -> None:
+    """Print what went wrong: the first lines, and how many more there are."""
     if not problems:
         return
     click.echo(f"{some(len(problems), what)} {fate}:", err=True)
-    for line in problems[:SHOWN_PROBLEMS]:
+    for line in problems[:most]:
         click.echo(f"  {line}", err=True)
-    if len(problems) > SHOWN_PROBLEMS:
-        click.echo(f"  … and {len(problems) - SHOWN_PROBLEMS:,} more", err=True)
+    if len(problems) > most:
+        click.echo(f"  … and {len(problems) - most:,} more", err=True)

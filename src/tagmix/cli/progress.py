@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 STAGES = {
+    "reading": "reading the album",
     "album": "drawing pictures",
     "vocabulary": "looking at pictures for words",
     "words": "learning visual words",
@@ -19,7 +20,7 @@ STAGES = {
 
 @contextmanager
 def bars() -> Iterator[Callable[[str, int, int], None]]:
-    """Give a function that is called with (stage, done, of); the bars vanish at the end."""
+    """Give a function that is called with (stage, done, of), of 0 if nobody knows; bars vanish at the end."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description:<34}"),
@@ -32,7 +33,7 @@ def bars() -> Iterator[Callable[[str, int, int], None]]:
 
         def tell(stage: str, done: int, of: int) -> None:
             if stage not in tasks:
-                tasks[stage] = progress.add_task(STAGES.get(stage, stage), total=of)
-            progress.update(tasks[stage], completed=done, total=of)  # type: ignore[arg-type]
+                tasks[stage] = progress.add_task(STAGES.get(stage, stage), total=of or None)
+            progress.update(tasks[stage], completed=done, total=of or None)  # type: ignore[arg-type]
 
         yield tell

@@ -5,15 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from tagmix.annotate import Training
 from tagmix.annotate import train as train_annotator
 from tagmix.cli.options import album_of, check_writable, describer_of, describing, tell_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets import Album
-from tagmix.errors import AlbumError
-from tagmix.evaluation.metrics import top_k_accuracy
+from tagmix.errors import AlbumError, TagmixError
 from tagmix.learners import EMM
 
 
@@ -24,16 +22,17 @@ from tagmix.learners import EMM
 )
 @click.option("--split", help="Learn from this part only.  [default: all that is not marked test]")
 @click.option(
-    "--min-count", default=4, show_default=True, help="Leave out tags on fewer pictures; 4 is the paper."
-)
+    "--min-count", type=click.IntRange(1), default=4, show_default=True,
+    help="Leave out tags on fewer pictures; 4 is the paper.",
+)  # fmt: skip
 @click.option("--subfolders", is_flag=True, help="Names of sub-folders are tags too (folders of photos).")
 @click.option("--captions", is_flag=True, help="Text beside photos is sentences, not lists of keywords.")
 @click.option(
-    "--learning", type=click.Choice(["margin", "likelihood"]), default="margin", show_default=True,
-    help="EMM_d or EMM_m of the paper.",
+    "--learning", type=click.Choice(["likelihood", "margin"]), default="likelihood", show_default=True,
+    help="EMM_m or EMM_d of the paper.",
 )  # fmt: skip
 @click.option(
-    "--evidence", type=click.FloatRange(0, 1, min_open=True), default=None,
+    "--evidence", type=click.FloatRange(1e-6, 1), default=None,
     show_default="chosen on held-out pictures", help="Weight κ of a word; 1 is the paper.",
 )  # fmt: skip
 @describing
@@ -55,14 +54,19 @@ def command(
     """  # noqa: D301 (click reads the text)
     check_writable(path)
     found = album_of(album, subfolders, captions)
-    tell_problems(list(found.problems), "line of the album")
+    tell_problems(list(found.problems), "album line")
     part = training_part(found, split, min_count)
     click.echo(f"{len(part):,} pictures, {len(part.tag_counts()):,} tags on at least {min_count} of them")
     describer = describer_of(describing)
     model = EMM(learning=learning, n_jobs=-1, random_state=describing["seed"])
-    with bars() as tell, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what matters of them is said below
-        training = train_annotator(part, describer, model, evidence=evidence, progress=tell)
+    try:
+        with bars() as tell, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what matters of them is said below
+            training = train_annotator(part, describer, model, evidence=evidence, progress=tell)
+    except TagmixError:
+        if len(describer.problems_) < len(part):  # else the error says it in one line
+            tell_problems(describer.problems_, "picture")
+        raise
     training.annotator.save(path)
     tell_problems(describer.problems_, "picture")
     for line in summary(training):
@@ -73,6 +77,11 @@ def command(
 def training_part(album: Album, split: str | None, min_count: int) -> Album:
     """Return the pictures to learn from, with the tags that are frequent enough."""
     part = album.split(split) if split else album.without("test")
+    if not len(part):
+        raise AlbumError(
+            f"all {len(album):,} pictures are marked test, and those are never learnt from: name a part by "
+            "--split"
+        )
     if not part.tag_counts():
         raise AlbumError(
             f"no picture among {len(part):,} has a tag, so there is nothing to learn from: tag some in your "
@@ -89,15 +98,14 @@ def training_part(album: Album, split: str | None, min_count: int) -> Album:
 
 def summary(training: Training) -> list[str]:
     """Return what was learnt, in lines; accuracies are those of pictures held out in turn."""
-    model, bags = training.annotator.model, training.bags
+    model = training.annotator.model
     kappa = ", ".join(f"{view} {value:g}" for view, value in model.settings_.evidence.items())
     lines = [f"weight of the words: {kappa}"]
     if training.choice is not None:
-        counts = np.asarray(bags.captions.sum(axis=0)).ravel()
-        frequency = top_k_accuracy(bags.tags, np.tile(counts, (len(bags), 1)), 5)
+        k = max(1, min(5, len(model.tag_names_) // 2))
         lines.append(
-            f"top-5 accuracy on pictures held out in turn: {training.choice.accuracy:.3f}; tag frequency "
-            f"alone {frequency:.3f}"
+            f"top-{k} accuracy on pictures held out in turn: {training.choice.accuracy:.3f}; tag frequency "
+            f"alone {training.choice.frequency:.3f}"
         )
     if model.calibration_ is None:
         lines.append("too few pictures to calibrate probabilities: annotate shows shares of the picture")

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -53,7 +54,7 @@ class Cache:
         """Raise CacheError now, before any work, if nothing can be written; sweep out what kills left."""
         if self.folder is None:
             return
-        probe = self.folder / "00" / "probe.tagmix"
+        probe = self.folder / "00" / f"probe-{secrets.token_hex(8)}.tagmix"
         self._write(probe, {})
         with contextlib.suppress(OSError):  # another run may be doing the same
             probe.unlink()
@@ -65,7 +66,7 @@ class Cache:
     def _write(self, path: Path, arrays: Arrays) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            storage.write(path, "Cached", {}, arrays)
+            storage.write(path, "Cached", {}, arrays, scratch=True)
         except (OSError, ModelFileError) as error:
             cause = error if isinstance(error, OSError) else error.__cause__
             reason = getattr(cause, "strerror", None) or error

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +21,7 @@ from tagmix.images.vocabulary import Vocabulary, keep_vocabulary
 from tagmix.images.work import Failure, count_processes, map_files, read_content, shown
 
 # Part of every cache key: raise it when the same settings would give other numbers.
-VERSION = "4"
+VERSION = "5"
 # How decode calls what it is given; in a problem line the file's name stands there.
 BYTES = "the given bytes "
 SKETCH_WIDTHS = {"sift": 128, "colour": 6}
@@ -148,6 +149,13 @@ class Describer:
         places: bool = False,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
+        _check_counts(
+            n_words=(n_words, 1),
+            n_colours=(n_colours, 0),
+            vocabulary_pictures=(vocabulary_pictures, 1),
+            vocabulary_patches=(vocabulary_patches, 1),
+            restarts=(restarts, 1),
+        )
         self.n_words, self.n_colours = n_words, n_colours
         self.recipe = Recipe(n_patches, segmenter, n_regions, max_side, seed, largest_patch, places)
         self.vocabulary_pictures, self.vocabulary_patches = vocabulary_pictures, vocabulary_patches
@@ -242,6 +250,14 @@ class Describer:
     def _tell(self, stage: str, done: int, of: int) -> None:
         if self.progress is not None:
             self.progress(stage, done, of)
+
+
+def _check_counts(**given: tuple[Any, int]) -> None:
+    for name, (value, least) in given.items():
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            raise ParameterError(
+                f"{name} must be a whole number from {least} up, got {value!r:.60}: change it."
+            )
 
 
 def _widths(vocabularies: Vocabularies, places: bool) -> dict[str, int]:

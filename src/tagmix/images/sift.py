@@ -40,7 +40,7 @@ def level_of(sides: Floats) -> Ints:
 
 
 def scale_space(grey: NDArray[Any], n_levels: int) -> ScaleSpace:
-    """Return the first levels, each smoothed from the one before; σ stays within 1 … 2.1 of its own pixels.
+    """Return the first levels, each smoothed from the one before; σ is 0.8 to 2.1 of a level's own pixels.
 
     A level of σ = 2 pixels is smooth enough to leave out every second one before it is smoothed on.
     """

@@ -21,7 +21,7 @@ from tagmix.kernels.compiled.segmentation import region_boxes
 PLACE_ROWS, PLACE_COLUMNS = 8, 4
 PLACES = PLACE_ROWS * PLACE_COLUMNS
 # What a recipe may ask for; a file from a stranger may ask for anything.
-LIMITS = {"n_patches": (1, 100_000), "n_regions": (1, 1000), "max_side": (1, 20_000), "seed": (0, 2**32 - 1)}
+LIMITS = {"n_patches": (1, 20_000), "n_regions": (1, 1000), "max_side": (1, 2048), "seed": (0, 2**32 - 1)}
 
 
 @dataclass(frozen=True)

@@ -45,13 +45,13 @@ class Failure(NamedTuple):
 CRASHED = Failure("it crashed the process that read it: repair or remove the file.")
 
 
-def shown(path: Path) -> str:
-    """Return a file's name with what cannot be printed escaped, so that no name breaks a line.
+def shown(text: object) -> str:
+    """Return a path or a tag with what cannot be printed escaped, so that nothing breaks a line.
 
-    >>> shown(Path(f"album/sea{chr(7)}.jpg"))[3:7] == chr(92) + "x07"
+    >>> shown(f"sea{chr(7)}.jpg")[3:7] == chr(92) + "x07"
     True
     """
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in path.name)
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
 def read_content(path: Path) -> bytes:
@@ -147,8 +147,14 @@ class _Worker:
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, function), daemon=True)
         self.task: int | None = None
-        with theirs, _apart():
-            self.process.start()
+        try:
+            with theirs, _apart():
+                self.process.start()
+        except (EOFError, OSError) as error:  # the server that workers are forked from is gone
+            raise WorkerError(
+                f"a worker process should have started, but could not ({error!r:.100}): run it again, free "
+                "some memory, or use one process."
+            ) from error
 
     def give(self, number: int, task: Any) -> None:
         self.task = number
@@ -194,6 +200,7 @@ def _crewed(
 ) -> Iterator[tuple[int, T | Failure]]:
     pending = deque(range(len(tasks)))
     crew: dict[Any, _Worker] = {}
+    suspects: set[int] = set()
     try:
         while pending or crew:
             while pending and len(crew) < n_processes:
@@ -207,7 +214,12 @@ def _crewed(
                     worker.give(following, tasks[following])
                 else:
                     _dismiss([crew.pop(connection)])
-                if number is not None:  # else it only said that it is ready
+                if number is None:
+                    continue  # it only said that it is ready
+                if result is CRASHED and number not in suspects:
+                    suspects.add(number)
+                    pending.append(number)  # somebody else may have killed the process: once more
+                else:
                     yield number, result
     finally:
         _dismiss(list(crew.values()))

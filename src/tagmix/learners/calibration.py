@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.isotonic import IsotonicRegression
+from sklearn.isotonic import isotonic_regression
 
 from tagmix.arrays import Floats
 
@@ -21,6 +21,8 @@ POSITIVES_PER_BIN = 10.0
 # A tag's threshold listens to all tags as if they were this many of its own. On sampled bags 20 gives
 # a micro-F1 of .61, 100 of .63, 500 of .64, and one threshold for all tags .64 too.
 PSEUDO_TAGS = 500.0
+SURE = 1e-6  # nobody is surer than that
+APART = 1e-9  # knots that are closer are one
 GRID = np.linspace(0.02, 0.98, 97)
 ROUNDS = 30
 # How far a tag may lie from all tags, as a standard deviation: in units of the common slope, in nats.
@@ -49,7 +51,9 @@ def fit_calibration(scores: Floats, tags: Floats) -> Calibration:
 def probabilities(scores: Floats, calibration: Calibration) -> Floats:
     """Return the probability that each image has each tag."""
     raw = calibration.slopes * np.log(np.maximum(scores, FLOOR)) + calibration.biases
-    return np.interp(raw, calibration.knots, calibration.levels)
+    knots, levels = calibration.knots, logit(np.clip(calibration.levels, SURE, 1 - SURE))
+    beyond = np.minimum(raw - knots[0], 0.0) + np.maximum(raw - knots[-1], 0.0)
+    return expit(np.interp(raw, knots, levels) + beyond)
 
 
 def _fit_logistic(x: Floats, tags: Floats) -> tuple[Floats, Floats]:
@@ -85,18 +89,26 @@ def _newton(z: Floats, tags: Floats, start: Floats, mean: Floats, precision: Flo
 
 
 def _fit_correction(raw: Floats, tags: Floats) -> tuple[Floats, Floats]:
-    """Return knots (logits) and levels (probabilities) of a monotone curve through bins of the data."""
+    """Return knots (logits) and levels (probabilities) of a rising curve through bins of the data.
+
+    Between knots it is straight in logits, and beyond them it has slope one: it corrects by an offset, and
+    never changes an order.
+    """
     order = np.argsort(raw, kind="stable")
     raw, tags = raw[order], tags[order]
-    expected = np.cumsum(expit(raw)) / POSITIVES_PER_BIN
+    p = expit(raw)
+    expected = np.cumsum(p) / POSITIVES_PER_BIN
     n_bins = max(1, int(expected[-1]))
     starts = np.unique(np.searchsorted(expected, np.arange(n_bins)))
-    sizes = np.diff([*starts, len(raw)])
+    starts = np.unique(np.searchsorted(raw, raw[starts]))  # equals stay together
+    sizes = np.diff([*starts, len(raw)]).astype(np.float64)
     knots = np.add.reduceat(raw, starts) / sizes
-    levels = np.add.reduceat(tags, starts) / sizes
-    smooth = IsotonicRegression(y_min=0.0, y_max=1.0).fit_transform(knots, levels, sample_weight=sizes)
-    # A flat stretch becomes one knot in its middle: between knots the curve rises, and no order is lost.
-    stretch = np.concatenate([[0], np.cumsum(np.diff(smooth) > 0)])
+    # One more picture that is as the model expects, so that no bin is surer than its size allows.
+    levels = (np.add.reduceat(tags, starts) + np.add.reduceat(p, starts) / sizes) / (sizes + 1)
+    smooth = isotonic_regression(levels, sample_weight=sizes, y_min=0.0, y_max=1.0)
+    # A flat stretch becomes one knot in its middle.
+    rises = (np.diff(smooth) > APART) & (np.diff(knots) > APART)
+    stretch = np.concatenate([[0], np.cumsum(rises)])
     weight = np.bincount(stretch, sizes)
     return np.bincount(stretch, sizes * knots) / weight, np.bincount(stretch, sizes * smooth) / weight
 

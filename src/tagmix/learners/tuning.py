@@ -7,7 +7,7 @@ ranked better.
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold
 
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
+from tagmix.errors import BagsError
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.calibration import fit_calibration, probabilities
 from tagmix.learners.emm import EMM
@@ -26,10 +27,11 @@ Evidence = dict[str, float]
 
 
 class Choice(NamedTuple):
-    """κ a view; the top-k accuracy on held-out pictures with it; all that was tried."""
+    """κ a view; the top-k accuracy on held-out pictures with it, and by tag frequency; all that was tried."""
 
     evidence: Evidence
     accuracy: float
+    frequency: float
     tried: dict[tuple[float, ...], float]
 
 
@@ -37,24 +39,32 @@ def choose_evidence(
     emm: EMM,
     bags: Bags,
     *,
-    k: int = 5,
+    k: int | None = None,
     folds: int = 3,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Choice:
     """Return the κ of each view that ranks held-out pictures best, by top-k accuracy.
 
-    Tags are ranked by calibrated probability, as they are shown. ``progress`` is called with the number of
-    settings tried so far; there are at most six a view.
+    Tags are ranked by calibrated probability, as they are shown; k is 5, or half of the tags where they are
+    fewer than 10. ``progress`` is called with the number of settings tried so far, at most ``most_tried``.
     """
     part = _some(bags, seed)
     views = list(part.views)
+    if len(part) < 2 * folds:
+        raise BagsError(
+            f"choosing κ by {folds} folds needs at least {2 * folds} pictures with tags and regions, got "
+            f"{len(part)}: add some, or give evidence (0.1 is a fair guess)."
+        )
     tried: dict[tuple[float, ...], float] = {}
+    shown = k or max(1, min(5, part.n_tags // 2))
 
     def accuracy(evidence: Evidence) -> float:
         key = tuple(evidence[view] for view in views)
         if key not in tried:
-            tried[key] = _held_out_accuracy(clone(emm).set_params(evidence=evidence), part, k, folds, seed)
+            tried[key] = _held_out_accuracy(
+                clone(emm).set_params(evidence=evidence), part, shown, folds, seed
+            )
             if progress is not None:
                 progress(len(tried))
         return tried[key]
@@ -62,7 +72,16 @@ def choose_evidence(
     best = dict.fromkeys(views, START)
     for view in views:
         best = max(_line(best, view, accuracy), key=accuracy)
-    return Choice(best, accuracy(best), tried)
+    return Choice(best, accuracy(best), _frequency_accuracy(part, shown, folds, seed), tried)
+
+
+def most_tried(n_views: int) -> int:
+    """Return the most settings that are tried: four steps down and two up along each view, and the start.
+
+    >>> most_tried(3)
+    19
+    """
+    return 1 + 6 * n_views
 
 
 def _line(evidence: Evidence, view: str, accuracy: Callable[[Evidence], float]) -> Iterable[Evidence]:
@@ -88,10 +107,22 @@ def _some(bags: Bags, seed: int) -> Bags:
     return bags[np.sort(chosen)]
 
 
+def _parts(bags: Bags, folds: int, seed: int) -> Iterable[tuple[Any, Any]]:
+    return KFold(folds, shuffle=True, random_state=seed).split(np.arange(len(bags)))
+
+
+def _frequency_accuracy(bags: Bags, k: int, folds: int, seed: int) -> float:
+    """Return the top-k accuracy of the tags that are most frequent on the other pictures."""
+    scores: Floats = np.empty((len(bags), bags.n_tags))
+    for train, test in _parts(bags, folds, seed):
+        scores[test] = np.asarray(bags.captions[train].sum(axis=0)).ravel()
+    return top_k_accuracy(bags.tags, scores, k)
+
+
 def _held_out_accuracy(emm: EMM, bags: Bags, k: int, folds: int, seed: int) -> float:
     """Return the top-k accuracy of pictures by models that did not see them."""
     scores: Floats = np.empty((len(bags), bags.n_tags))
-    for train, test in KFold(folds, shuffle=True, random_state=seed).split(np.arange(len(bags))):
+    for train, test in _parts(bags, folds, seed):
         fitted = clone(emm).set_params(learning="likelihood", calibration_folds=0, verbose=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit with the chosen κ says it again

@@ -43,7 +43,8 @@ def travel(
     # Drawn blindly: a gallery of the best would be a lie, and the first ones may all look alike.
     shown = sorted(rng.permutation(len(held.items))[:n_cases].tolist())
     cases = cases_of(annotator, album, [held.items[i] for i in shown])
-    frequent = list(part.tag_counts())[:n_looks]
+    known = set(annotator.model.tag_names_)  # without tags whose pictures were all broken
+    frequent = [tag for tag in part.tag_counts() if tag in known][:n_looks]
     sample = [part[int(i)] for i in rng.permutation(len(part))[:LOOKED_AT]]
     looks = looks_of(annotator, sample, frequent)
     results = AlbumResults(

@@ -39,10 +39,19 @@ class Contents(NamedTuple):
     arrays: dict[str, NDArray[Any]]
 
 
-def write(path: str | os.PathLike[str], kind: str, fields: Mapping[str, JSON], arrays: Arrays) -> None:
+def write(
+    path: str | os.PathLike[str],
+    kind: str,
+    fields: Mapping[str, JSON],
+    arrays: Arrays,
+    *,
+    scratch: bool = False,
+) -> None:
     """Write fields and arrays to ``path``, whole or not at all, and the same bytes for the same input.
 
-    A crash, a full disk or Ctrl-C leaves the old file as it was and nothing beside it.
+    A crash, a full disk or Ctrl-C leaves the old file as it was and nothing beside it. A link is followed.
+    ``scratch`` is for what can be made again: it does not wait for the disk, and replaces a link itself,
+    which somebody else may have put there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +65,8 @@ def write(path: str | os.PathLike[str], kind: str, fields: Mapping[str, JSON], a
     stored = {name: _storable(name, arrays[name], file) for name in sorted(arrays)}
     preamble = _preamble(kind, fields, stored, file)
     try:
-        _replace(Path(os.path.realpath(path)), (preamble, *_payload(stored)))
+        target = Path(path) if scratch else Path(os.path.realpath(path))
+        _replace(target, (preamble, *_payload(stored)), scratch)
     except OSError as error:
         raise ModelFileError(
             f"{file} was not written ({error.strerror or error}): check the folder, its permissions and "
@@ -251,9 +261,9 @@ def _payload(arrays: Arrays) -> Iterator[memoryview | bytes]:
         end = aligned(end) + array.nbytes
 
 
-def _replace(target: Path, blocks: Iterable[memoryview | bytes]) -> None:
+def _replace(target: Path, blocks: Iterable[memoryview | bytes], scratch: bool) -> None:
     """Put a file of these blocks in the place of ``target`` in one step."""
-    mode = _mode_to_keep(target)
+    mode = None if scratch else _mode_to_keep(target)
     # Not named after the target: its name may already be as long as the system allows.
     temporary = target.with_name(f".tagmix-{secrets.token_hex(8)}.tmp")
     try:
@@ -262,12 +272,14 @@ def _replace(target: Path, blocks: Iterable[memoryview | bytes]) -> None:
             if mode is not None:
                 os.chmod(temporary, mode)
             stream.writelines(blocks)
-            stream.flush()
-            os.fsync(stream.fileno())
+            if not scratch:
+                stream.flush()
+                os.fsync(stream.fileno())
         os.replace(temporary, target)
     finally:  # runs for Ctrl-C too; after the replacement there is nothing left to remove
         temporary.unlink(missing_ok=True)
-    _sync_folder(target.parent)
+    if not scratch:
+        _sync_folder(target.parent)
 
 
 def _mode_to_keep(target: Path) -> int | None:

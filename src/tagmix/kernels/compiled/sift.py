@@ -7,7 +7,7 @@ from numba import njit
 
 from tagmix.arrays import Floats, Ints
 from tagmix.kernels.compiled.special import FAST
-from tagmix.kernels.reference.sift import CELLS, CLIP, ORIENTATIONS, REACH
+from tagmix.kernels.reference.sift import CELLS, CLIP, FAINT, ORIENTATIONS, REACH
 from tagmix.kernels.threads import over_ranges
 
 # The histogram has a border cell all around, so that no sample asks whether its neighbour exists, and
@@ -65,8 +65,9 @@ def _prepare_columns(low, n, x, cell, step, scratch, column):  # type: ignore[no
     for k in range(n):
         u = ((low + k) * step - x) / cell
         scratch[4, k] = math.exp(-u * u / (CELLS * CELLS / 2))
-        scratch[5, k] = u + REACH - int(u + REACH)
-        column[k] = int(u + REACH) * DEEP
+        cells = min(int(u + REACH), CELLS)  # never beyond the border cell, however it was rounded
+        scratch[5, k] = u + REACH - cells
+        column[k] = cells * DEEP
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -144,12 +145,14 @@ def _add_row(n, v, histogram, scratch, column):  # type: ignore[no-untyped-def]
     across, up, weight, angle, bell, share = scratch
     side = np.float32(math.exp(-v * v / (CELLS * CELLS / 2)))
     for k in range(n):
-        weight[k] = math.sqrt(across[k] * across[k] + up[k] * up[k]) * bell[k] * side
+        square = across[k] * across[k] + up[k] * up[k]
+        weight[k] = math.sqrt(square) * bell[k] * side if square > FAINT * FAINT else np.float32(0.0)
     _turns(across, up, n, angle)
     row = v + REACH
-    lower = np.float32(row - int(row))
-    first = histogram[int(row) * WIDE * DEEP : (int(row) + 1) * WIDE * DEEP]
-    second = histogram[(int(row) + 1) * WIDE * DEEP : (int(row) + 2) * WIDE * DEEP]
+    cells = min(int(row), CELLS)
+    lower = np.float32(row - cells)
+    first = histogram[cells * WIDE * DEEP : (cells + 1) * WIDE * DEEP]
+    second = histogram[(cells + 1) * WIDE * DEEP : (cells + 2) * WIDE * DEEP]
     for k in range(n):
         o = np.uint32(angle[k])
         turn, right = angle[k] - np.float32(o), share[k]

@@ -11,6 +11,7 @@ from tagmix.arrays import Floats, Ints
 
 CELLS, ORIENTATIONS = 4, 8
 CLIP = 0.2  # Lowe: no gradient may speak for more than this of the whole
+FAINT = 1e-3  # grey levels: smaller differences are rounding of the smoothed image, not a gradient
 REACH = CELLS / 2 + 0.5  # half a cell beyond the patch still touches the outer cells' centres
 
 
@@ -40,7 +41,11 @@ def _histogram(image: Floats, x: float, y: float, cell: float, step: float) -> F
             apart = min(step, 1.0)
             across = _at(image, i * step + apart, j * step) - _at(image, i * step - apart, j * step)
             up = _at(image, i * step, j * step - apart) - _at(image, i * step, j * step + apart)
-            weight = np.hypot(across, up) * np.exp(-(u * u + v * v) / (CELLS * CELLS / 2))
+            weight = (
+                (np.hypot(across, up) > FAINT)
+                * np.hypot(across, up)
+                * np.exp(-(u * u + v * v) / (CELLS * CELLS / 2))
+            )
             angle = np.arctan2(up, across) / (2 * np.pi) * ORIENTATIONS
             _share(histogram, v + REACH - 1, u + REACH - 1, angle, weight)
     return histogram.ravel()

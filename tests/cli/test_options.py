@@ -1,0 +1,108 @@
+"""What the options of the command line reach."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import tagmix
+from tagmix import Describer
+from tagmix.annotate import Region
+from tagmix.cli import demo, run
+from tagmix.cli import train as train_verb
+from tagmix.cli.annotate import where
+from tagmix.images.sketch import Recipe
+from tagmix.learners.tuning import Choice
+from tagmix.report.album_results import Score
+from tests.cli.conftest import QUICK
+
+
+class Enough(Exception):
+    """The call has come as far as the test looks."""
+
+
+def test_every_option_of_train_reaches_what_it_is_for(album, tmp_path, monkeypatch):
+    seen = {}
+
+    def catch(part, describer, emm, **how):
+        seen.update(part=part, describer=describer, emm=emm, **how)
+        raise Enough
+
+    monkeypatch.setattr(train_verb, "train_annotator", catch)
+    options = ["--regions", "4", "--segmenter", "grid", "--seed", "5", "--no-places", "--patches", "70"]
+    options += ["--largest-patch", "0.3", "--learning", "likelihood", "--split", "test", "--min-count", "1"]
+    monkeypatch.setenv("TAGMIX_DEBUG", "1")
+    with pytest.raises(Enough):
+        run(["train", str(album), "-m", str(tmp_path / "m"), *options])
+    assert seen["describer"].recipe == Recipe(70, "grid", 4, 640, 5, 0.3, False)
+    assert (seen["emm"].learning, seen["emm"].random_state) == ("likelihood", 5)
+    assert {item.split for item in seen["part"]} == {"test"}
+
+
+def test_describe_learns_its_words_from_the_split_alone(album, tmp_path, monkeypatch):
+    splits = []
+    fit = Describer.fit
+    monkeypatch.setattr(Describer, "fit", lambda s, p: splits.append({i.split for i in p}) or fit(s, p))
+    assert run(["describe", str(album), "--split", "train", "-b", str(tmp_path / "b"), *QUICK]) == 0
+    assert splits == [{"train"}]
+
+
+def test_annotate_uses_the_processes_and_the_cache_that_were_asked_for(
+    album,
+    model,
+    tmp_path,
+    monkeypatch,
+):
+    jobs = []
+    describe = Describer.describe
+    monkeypatch.setattr(Describer, "describe", lambda s, paths: jobs.append(s.n_jobs) or describe(s, paths))
+    photo = str(album / "images" / "0000.jpg")
+    assert run(["annotate", photo, "-m", str(model), "-j", "1", "--cache", str(tmp_path)]) == 0
+    assert jobs == [1]
+    assert len(list(tmp_path.rglob("*.tagmix"))) == 1
+
+
+def test_boxes_in_json_are_x_y_width_height(album, model, capsys):
+    photo = album / "images" / "0001.jpg"
+    assert (
+        run(["annotate", str(photo), "-m", str(model), "--json", "--regions", "--no-cache", "-j", "1"]) == 0
+    )
+    found = json.loads(capsys.readouterr().out)
+    (annotation,) = tagmix.load(model).annotate([photo])
+    for region, expected in zip(found["regions"], annotation.regions, strict=True):
+        np.testing.assert_allclose(region["box"], expected.box, atol=1e-4)
+
+
+def test_places_in_words_follow_the_middle_of_the_box():
+    assert where(Region((), (0.7, 0.8, 0.3, 0.2), 0.06)) == "bottom right"
+    assert where(Region((), (0.0, 0.4, 0.2, 0.2), 0.04)) == "left"
+
+
+def test_the_summary_names_what_it_compares():
+    emm = SimpleNamespace(
+        settings_=SimpleNamespace(evidence={"sift": 0.3}), calibration_=1, tag_names_=range(40)
+    )
+    choice = Choice({}, 0.987, 0.321, {})
+    training = SimpleNamespace(annotator=SimpleNamespace(model=emm), bags=None, choice=choice)
+    assert train_verb.summary(training) == [
+        "weight of the words: sift 0.3",
+        "top-5 accuracy on pictures held out in turn: 0.987; tag frequency alone 0.321",
+    ]
+
+
+def test_the_demo_says_each_number_in_its_line():
+    scores = {
+        "tagmix": Score(0.11, 0.12, 0.13),
+        "tag frequency": Score(0.21, 0.22, 0.23),
+        "chance": Score(0.31, 0.32, 0.33),
+        "ceiling": Score(0.41, None, None),
+    }
+    numbers = [
+        [word.strip(";,") for word in line.split() if word[:2] == "0."] for line in demo.lines_of(scores)
+    ]
+    assert numbers == [
+        ["0.110", "0.410", "0.210", "0.310"],
+        ["0.120", "0.220", "0.320"],
+        ["0.130", "0.230", "0.330"],
+    ]

@@ -1,52 +1,102 @@
-"""Metrics of a ranking of tags: each one function, each checkable by hand."""
+"""The metrics by name: each one function, each checkable by hand.
 
-from numbers import Integral
+``METRICS`` read tags and scores that rank (any numbers), ``PROBABILITY_METRICS`` tags and probabilities of
+each tag. All are called ``metric(tags, scores, k)``, so that a report can make a column of each; a metric
+that shows no tags ignores ``k``. ``PICTURE_PARTS`` says what each picture adds, for those metrics that are
+sums over pictures: intervals and paired tests draw pictures from it.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+from tagmix.evaluation import per_tag, probabilities, ranking, top_k
+from tagmix.evaluation.blocks import Parts
+from tagmix.evaluation.per_tag import macro_f1, n_plus, per_tag_f1, per_tag_precision, per_tag_recall
+from tagmix.evaluation.probabilities import calibration_error, effective_tags, share_of_zeros
+from tagmix.evaluation.ranking import (
+    coverage,
+    mean_average_precision_of_pictures,
+    mean_average_precision_of_tags,
+    ranking_loss,
+)
+from tagmix.evaluation.top_k import (
+    check_k,
+    ndcg_at_k,
+    precision_at_k,
+    region_top_k_accuracy,
+    top_k_accuracy,
+    top_k_ceiling,
+    top_tags,
+)
 
-from tagmix.arrays import Ints, is_sparse
-from tagmix.errors import ParameterError
-
-
-def check_k(k: Any) -> None:
-    """Refuse a number of tags that is none."""
-    if not isinstance(k, Integral) or k < 1:
-        raise ParameterError(f"k must be a whole number >= 1, got {k!r}: ask for one tag or more.")
-
-
-def top_tags(scores: Any, k: int) -> Ints:
-    """Return the k best tags of each row, best first; ties go to the lower column.
-
-    >>> top_tags(np.array([[0.1, 0.5, 0.4]]), 2).tolist()
-    [[1, 2]]
-    """
-    check_k(k)
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 2:
-        raise ParameterError(f"scores must be images × tags, got {values.ndim} dimension(s): add the other.")
-    return np.argsort(-values, axis=1, kind="stable")[:, :k]
+Metric = Callable[..., float]
 
 
-def top_k_accuracy(tags: Any, scores: Any, k: int = 5) -> float:
-    """Return the micro-averaged F1 of the k best tags: the paper's Top-k accuracy.
-
-    2·hits / (k·images + tags given): below 1 even for a perfect ranking, unless every image has
-    exactly k tags.
-
-    >>> top_k_accuracy(np.array([[1, 0, 0], [1, 1, 0]]), np.array([[0.9, 0.1, 0], [0.2, 0.3, 0.5]]), 2)
-    0.5714285714285714
-    """
-    truth = (tags.toarray() if is_sparse(tags) else np.asarray(tags)).astype(bool)
-    if truth.shape != np.shape(scores):
-        raise ParameterError(
-            f"tags and scores must have one shape, got {truth.shape} and {np.shape(scores)}: score the same "
-            "images and tags."
-        )
-    best = top_tags(scores, k)
-    hits = np.take_along_axis(truth, best, axis=1).sum()
-    offered = best.size + truth.sum()
-    return float(2 * hits / offered) if offered else 0.0
+def _whole(metric: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Return a metric of the whole ranking with the signature of the others."""
+    return lambda tags, scores, k=5: metric(tags, scores)
 
 
-METRICS = {"top_k_accuracy": top_k_accuracy}
+METRICS: dict[str, Metric] = {
+    "top_k_accuracy": top_k_accuracy,
+    "top_k_ceiling": lambda tags, scores, k=5: top_k_ceiling(tags, k),
+    "precision_at_k": precision_at_k,
+    "ndcg_at_k": ndcg_at_k,
+    "per_tag_precision": per_tag.per_tag_precision,
+    "per_tag_recall": per_tag.per_tag_recall,
+    "per_tag_f1": per_tag.per_tag_f1,
+    "macro_f1": per_tag.macro_f1,
+    "n_plus": per_tag.n_plus,
+    "mean_average_precision_of_tags": _whole(mean_average_precision_of_tags),
+    "mean_average_precision_of_pictures": _whole(mean_average_precision_of_pictures),
+    "ranking_loss": _whole(ranking_loss),
+    "coverage": _whole(coverage),
+}
+
+PROBABILITY_METRICS: dict[str, Metric] = {
+    "calibration_error": _whole(calibration_error),
+    "calibration_error_equal_width": _whole(lambda tags, said: calibration_error(tags, said, equal="width")),
+    "share_of_zeros": _whole(lambda tags, said: share_of_zeros(said)),
+    "effective_tags": _whole(lambda tags, said: effective_tags(said)),
+}
+
+LOWER_IS_BETTER = frozenset(
+    {"ranking_loss", "coverage", "calibration_error", "calibration_error_equal_width"}
+)
+
+PICTURE_PARTS: dict[str, Callable[..., Parts]] = {
+    "top_k_accuracy": top_k.top_k_parts,
+    "precision_at_k": top_k.precision_parts,
+    "ndcg_at_k": top_k.ndcg_parts,
+    "mean_average_precision_of_pictures": _whole(ranking.picture_precision_parts),
+    "ranking_loss": _whole(ranking.loss_parts),
+    "coverage": _whole(ranking.coverage_parts),
+    "effective_tags": _whole(lambda tags, said: probabilities.effective_parts(said)),
+}
+
+__all__ = [
+    "LOWER_IS_BETTER",
+    "METRICS",
+    "PICTURE_PARTS",
+    "PROBABILITY_METRICS",
+    "Metric",
+    "calibration_error",
+    "check_k",
+    "coverage",
+    "effective_tags",
+    "macro_f1",
+    "mean_average_precision_of_pictures",
+    "mean_average_precision_of_tags",
+    "n_plus",
+    "ndcg_at_k",
+    "per_tag_f1",
+    "per_tag_precision",
+    "per_tag_recall",
+    "precision_at_k",
+    "ranking_loss",
+    "region_top_k_accuracy",
+    "share_of_zeros",
+    "top_k_accuracy",
+    "top_k_ceiling",
+    "top_tags",
+]

@@ -1,0 +1,156 @@
+"""Parts to learn from and parts to test on, cut between pictures and never through a group of them.
+
+A picture that is in the album twice, or a burst of the same scene, is learnt by heart on one side and
+recognised on the other; pictures of one group are therefore always on the same side.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from tagmix.arrays import Ints, is_sparse
+from tagmix.bags import Bags
+from tagmix.errors import ParameterError
+
+
+class Fold(NamedTuple):
+    """The numbers of the pictures to learn from and of those to test on, each ascending."""
+
+    train: Ints
+    test: Ints
+
+
+def picture_folds(n_pictures: int, n_folds: int = 5, *, seed: int = 0, groups: Any = None) -> list[Fold]:
+    """Return folds in which each picture is tested once; pictures of one group are never parted.
+
+    Groups are dealt out in a random order, the largest first, each to the fold that has the fewest pictures:
+    folds of single pictures differ by at most one. ``groups`` names each picture's group, by any value.
+
+    >>> [fold.test.tolist() for fold in picture_folds(4, 2, groups=["a", "b", "b", "a"])]
+    [[0, 3], [1, 2]]
+    """
+    group_of = group_numbers(groups, n_pictures)
+    sizes = np.bincount(group_of)
+    if not isinstance(n_folds, Integral) or not 2 <= n_folds <= len(sizes):
+        raise ParameterError(
+            f"n_folds must be a whole number from 2 to the {len(sizes)} pictures or groups, got {n_folds!r}: "
+            "cut into fewer folds, or bring more pictures."
+        )
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    fold_of, filled = np.empty(len(sizes), dtype=np.int64), np.zeros(n_folds, dtype=np.int64)
+    for group in order:
+        fold_of[group] = filled.argmin()
+        filled[fold_of[group]] += sizes[group]
+    held = fold_of[group_of]
+    return [Fold(np.flatnonzero(held != i), np.flatnonzero(held == i)) for i in range(n_folds)]
+
+
+def repeated_folds(
+    n_pictures: int, n_folds: int = 5, repeats: int = 10, *, seed: int = 0, groups: Any = None
+) -> list[Fold]:
+    """Return the folds of several shuffles, one after the other; the first are those of ``picture_folds``.
+
+    >>> len(repeated_folds(6, 3, repeats=2))
+    6
+    """
+    if not isinstance(repeats, Integral) or repeats < 1:
+        raise ParameterError(f"repeats must be a whole number >= 1, got {repeats!r}: 1 shuffles once.")
+    seeds = [seed, *np.random.SeedSequence(seed).generate_state(repeats - 1).tolist()]
+    return [fold for s in seeds for fold in picture_folds(n_pictures, n_folds, seed=s, groups=groups)]
+
+
+def same_pictures(bags: Bags) -> Ints:
+    """Return a group for each picture: pictures with one id, or described by the same numbers, share it.
+
+    The description is compared, not the file: a copy with other bytes but the same regions is found, a
+    resized copy is not. Pictures without regions and features are alike only by id.
+
+    >>> bags = Bags(np.array([[1, 2], [0, 3], [1, 2]]), [0, 1, 2, 3])
+    >>> same_pictures(bags).tolist()
+    [0, 1, 0]
+    """
+    n = len(bags)
+    marks = [[f"id {name}" for name in bags.ids], [_print(bags, i) for i in range(n)]]
+    _, node = np.unique([mark for kind in marks for mark in kind], return_inverse=True)
+    ends = (np.tile(np.arange(n), 2), n + node)
+    size = n + int(node.max(initial=-1)) + 1
+    _, found = connected_components(coo_array((np.ones(2 * n), ends), shape=(size, size)), directed=False)
+    return _in_order(found[:n])
+
+
+def checked_folds(folds: Any, n_pictures: int, *, seed: int = 0, groups: Any = None) -> list[Fold]:
+    """Return folds from their number, or those given if no picture and no group is on both sides."""
+    if isinstance(folds, Integral):
+        return picture_folds(n_pictures, int(folds), seed=seed, groups=groups)
+    group_of = group_numbers(groups, n_pictures)
+    made = [Fold(_numbers(train, n_pictures), _numbers(test, n_pictures)) for train, test in folds]
+    if not made:
+        raise ParameterError("folds must be their number or a list of (train, test), got none: give one.")
+    for i, fold in enumerate(made):
+        both = np.intersect1d(group_of[fold.train], group_of[fold.test])
+        if len(both):
+            example = int(fold.test[group_of[fold.test] == both[0]][0])
+            raise ParameterError(
+                f"no picture or group may be on both sides, got picture {example} of fold {i} tested and "
+                "its like learnt from: cut with picture_folds."
+            )
+    return made
+
+
+def _numbers(index: Any, n_pictures: int) -> Ints:
+    """Return the numbers of the pictures that a mask or a list stands for."""
+    array = np.asarray(index)
+    if array.dtype == bool and array.shape == (n_pictures,):
+        return np.flatnonzero(array)
+    fits = array.ndim == 1 and array.size and array.dtype.kind in "iu"
+    if not fits or array.min() < 0 or array.max() >= n_pictures:
+        raise ParameterError(
+            f"each side of a fold must be some of the numbers 0 to {n_pictures - 1}, got {index!r:.60}: "
+            "number the pictures, at least one a side."
+        )
+    return array.astype(np.int64)
+
+
+def group_numbers(groups: Any, n_pictures: int) -> Ints:
+    """Return each picture's group as a number, by first appearance; without groups each picture is its own.
+
+    >>> group_numbers(["b", "a", "b"], 3).tolist()
+    [0, 1, 0]
+    """
+    if groups is None:
+        return np.arange(n_pictures)
+    names: Sequence[Any] = list(groups)
+    if len(names) != n_pictures:
+        raise ParameterError(
+            f"groups must name the group of each of {n_pictures} pictures, got {len(names)}: add the rest."
+        )
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+
+
+def _in_order(labels: Any) -> Ints:
+    """Return the groups numbered by their first picture."""
+    return group_numbers(labels.tolist(), len(labels))
+
+
+def _print(bags: Bags, i: int) -> str:
+    """Return a mark that pictures share whose regions and features are the same numbers in the same order."""
+    start, stop = bags.offsets[i], bags.offsets[i + 1]
+    if start == stop and not bags.pictures:
+        return f"empty {i}"
+    mark = hashlib.blake2b(digest_size=16)
+    for view in bags.views.values():
+        part: Any = view[start:stop]
+        arrays = (part.indptr, part.indices, part.data) if is_sparse(part) else (part,)
+        for array in arrays:
+            mark.update(np.ascontiguousarray(array).tobytes())
+        mark.update(str(part.shape).encode())
+    for picture in bags.pictures.values():
+        mark.update(picture[i].tobytes())
+    return mark.hexdigest()

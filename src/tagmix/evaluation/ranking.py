@@ -1,0 +1,103 @@
+"""Metrics of the whole ranking, not only of what is shown.
+
+Equal scores share the worst place of their group, as in scikit-learn: a learner that says the same of all
+tags gains nothing by their order. One row is sorted at a time.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagmix.arrays import Counts, Floats, Ints
+from tagmix.evaluation.blocks import Parts, checked, each_row, quotient, turned
+
+
+def mean_average_precision_of_pictures(tags: Any, scores: Any) -> float:
+    """Return the mean over pictures with tags of the average precision of their ranking of tags.
+
+    A picture's own tags are in the places 1 and 3: (1/1 + 2/3) / 2.
+
+    >>> round(mean_average_precision_of_pictures(np.array([[1, 0, 1]]), np.array([[0.9, 0.5, 0.1]])), 4)
+    0.8333
+    """
+    return quotient(picture_precision_parts(tags, scores))
+
+
+def mean_average_precision_of_tags(tags: Any, scores: Any) -> float:
+    """Return the mean over tags that occur of the average precision of their ranking of pictures.
+
+    It compares scores between pictures, which a metric of pictures never does. The first tag's picture is
+    in place 1, the second tag's in place 2: (1 + 1/2) / 2.
+
+    >>> mean_average_precision_of_tags(np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.5], [0.1, 0.4]]))
+    0.75
+    """
+    return quotient(_by_row(*turned(*checked(tags, scores)), _average_precision))
+
+
+def ranking_loss(tags: Any, scores: Any) -> float:
+    """Return the share of pairs (own tag, other tag) in the wrong order, mean over pictures; 0 is best.
+
+    Pictures with no tag or all tags have no such pair and are left out; equal scores are in the wrong order.
+
+    >>> ranking_loss(np.array([[1, 0, 0]]), np.array([[0.5, 0.9, 0.1]]))
+    0.5
+    """
+    return quotient(loss_parts(tags, scores))
+
+
+def coverage(tags: Any, scores: Any) -> float:
+    """Return how many tags must be shown to show all own tags, mean over pictures with tags; few is best.
+
+    >>> coverage(np.array([[1, 0, 1], [1, 0, 0]]), np.array([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]]))
+    2.0
+    """
+    return quotient(coverage_parts(tags, scores))
+
+
+def picture_precision_parts(tags: Any, scores: Any) -> Parts:
+    """Return what each picture adds to ``mean_average_precision_of_pictures``."""
+    return _by_row(*checked(tags, scores), _average_precision)
+
+
+def loss_parts(tags: Any, scores: Any) -> Parts:
+    """Return what each picture adds to ``ranking_loss``."""
+    truth, values = checked(tags, scores)
+    parts = _by_row(truth, values, _loss)
+    return Parts(parts.gain, parts.weight * (np.diff(truth.indptr) < truth.shape[1]))
+
+
+def coverage_parts(tags: Any, scores: Any) -> Parts:
+    """Return what each picture adds to ``coverage``."""
+    return _by_row(*checked(tags, scores), lambda places, hits, n: float(places.max()))
+
+
+def _by_row(truth: Counts, scores: Any, measure: Callable[[Ints, Ints, int], float]) -> Parts:
+    """Return the measure of each row that has tags; the others get the weight 0."""
+    gain: Floats = np.zeros(truth.shape[0])
+    for i, own, values in each_row(truth, scores):
+        if len(own):
+            gain[i] = measure(*_standing(own, values), len(values))
+    return Parts(gain, (np.diff(truth.indptr) > 0).astype(np.float64))
+
+
+def _standing(own: NDArray[np.integer], values: Floats) -> tuple[Ints, Ints]:
+    """Return for each own column, worst first: how many are at least as good, and how many of these are own.
+
+    >>> [x.tolist() for x in _standing(np.array([0, 2]), np.array([0.9, 0.5, 0.1]))]
+    [[3, 1], [2, 1]]
+    """
+    mine = np.sort(values[own])
+    places = len(values) - np.searchsorted(np.sort(values), mine)
+    return places, len(mine) - np.searchsorted(mine, mine)
+
+
+def _average_precision(places: Ints, hits: Ints, _: int) -> float:
+    return float(np.mean(hits / places))
+
+
+def _loss(places: Ints, hits: Ints, n: int) -> float:
+    others = n - len(hits)
+    return float((places - hits).sum() / (len(hits) * others)) if others else 0.0

@@ -1,0 +1,102 @@
+"""Calibration error and sharpness: by hand, by brute force, and for probabilities that are true."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from tagmix import ParameterError
+from tagmix.evaluation.metrics import calibration_error, effective_tags, share_of_zeros
+
+SAID = np.array([[0.1, 0.2], [0.8, 0.9]])
+TRUE = np.array([[0, 1], [1, 1]])
+
+
+def brute_force(true, said, bins):
+    """Return the error with bins of as many pairs each, from a sorted copy; no ties."""
+    order = np.argsort(said, axis=None)
+    parts = zip(
+        np.array_split(said.ravel()[order], bins), np.array_split(true.ravel()[order], bins), strict=True
+    )
+    return sum(abs(s.sum() - t.sum()) for s, t in parts) / said.size
+
+
+def test_two_bins_by_hand():
+    expected = (2 * abs(0.15 - 0.5) + 2 * abs(0.85 - 1.0)) / 4
+    assert calibration_error(TRUE, SAID, 2, "mass") == pytest.approx(expected, rel=1e-12)
+    assert calibration_error(TRUE, SAID, 2, "width") == pytest.approx(expected, rel=1e-12)
+
+
+def test_bins_of_equal_width_may_be_empty_and_bins_of_equal_mass_are_not():
+    said, true = np.array([[0.01, 0.02, 0.03, 0.04]]), np.array([[0, 0, 1, 1]])
+    assert calibration_error(true, said, 2, "width") == pytest.approx(abs(0.1 - 2) / 4, rel=1e-12)
+    assert calibration_error(true, said, 2, "mass") == pytest.approx((0.03 + 1.93) / 4, rel=1e-12)
+
+
+@pytest.mark.parametrize("bins", [1, 4, 10])
+def test_equal_mass_agrees_with_a_sorted_copy(bins):
+    rng = np.random.default_rng(0)
+    said = rng.permutation(np.linspace(0.1, 0.99, 400)).reshape(20, 20)  # further apart than 10 binary digits
+    true = rng.random(said.shape) < said**2
+    assert calibration_error(true, said, bins) == pytest.approx(brute_force(true, said, bins), rel=1e-9)
+
+
+@pytest.mark.parametrize("equal", ["mass", "width"])
+def test_true_probabilities_have_nearly_no_error_and_exaggerated_ones_have_some(equal):
+    rng = np.random.default_rng(1)
+    chance = rng.random((300, 200)) ** 4
+    true = rng.random(chance.shape) < chance
+    assert calibration_error(true, chance, equal=equal) < 0.005
+    assert calibration_error(true, np.sqrt(chance), equal=equal) > 0.1
+
+
+def test_certainty_that_is_right_has_no_error_and_that_is_wrong_has_all():
+    for equal in ("mass", "width"):
+        assert calibration_error(TRUE, TRUE.astype(float), equal=equal) == 0.0
+        assert calibration_error(TRUE, 1.0 - TRUE, equal=equal) == 1.0
+
+
+def test_pairs_of_equal_probability_stay_in_one_bin_whatever_their_order():
+    said, true = np.full((4, 5), 0.25), np.zeros((4, 5))
+    true[0] = 1
+    assert calibration_error(true, said, 7) == 0.0
+    assert calibration_error(true[::-1], said, 7) == 0.0
+
+
+def test_minus_zero_and_the_smallest_numbers_are_probabilities_too():
+    said = np.array([[-0.0, 0.0, 5e-324, 1e-200, 1.0]])
+    assert calibration_error(np.array([[0, 0, 0, 0, 1]]), said) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("said", [[[1.1, 0]], [[-0.1, 0]], [[np.inf, 0]]])
+def test_scores_are_not_taken_for_probabilities(said):
+    with pytest.raises(ParameterError, match=r"between 0 and 1, got .*: use calibrated probabilities"):
+        calibration_error(np.array([[1, 0]]), np.array(said))
+
+
+def test_bins_that_are_none_are_refused():
+    with pytest.raises(ParameterError, match="bins must be a whole number >= 1, got 0: 15 is customary"):
+        calibration_error(TRUE, SAID, 0)
+    with pytest.raises(ParameterError, match="equal must be 'mass' or 'width', got 'size': choose one"):
+        calibration_error(TRUE, SAID, 5, "size")
+
+
+def test_zeros_are_counted_in_dense_and_in_sparse_scores():
+    scores = np.array([[0.5, 0, 0, 0], [0, 0, 0.1, -0.0]])
+    assert share_of_zeros(scores) == 6 / 8
+    assert share_of_zeros(csr_array(scores)) == 6 / 8
+    assert np.isnan(share_of_zeros(np.zeros((0, 3))))
+
+
+def test_four_equal_tags_are_four_and_scale_does_not_matter():
+    assert effective_tags(np.full((1, 4), 0.25)) == pytest.approx(4.0, rel=1e-12)
+    assert effective_tags(np.full((1, 4), 7.0)) == pytest.approx(4.0, rel=1e-12)
+    assert effective_tags(np.array([[0.75, 0.25]])) == pytest.approx(
+        np.exp(-0.75 * np.log(0.75) - 0.25 * np.log(0.25)), rel=1e-12
+    )
+
+
+def test_rows_of_zeros_are_left_out_and_negative_ones_refused():
+    assert effective_tags(np.array([[0.0, 0.0], [0.5, 0.5]])) == pytest.approx(2.0, rel=1e-12)
+    assert effective_tags(csr_array(np.array([[0.0, 0.0], [0.5, 0.5]]))) == pytest.approx(2.0, rel=1e-12)
+    with pytest.raises(ParameterError, match="finite and not negative, got -1: use predict_proba"):
+        effective_tags(np.array([[-1.0, 2.0]]))

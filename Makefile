@@ -35,7 +35,7 @@ bench: $(INSTALLED_BENCH) ## measure speed beside the peers (installs the bench 
 	$(BIN)/python -m benchmarks
 
 reproduce: ## the paper's experiments (not there yet)
-	@echo "Nothing to reproduce yet: the literature runs come with the image pipeline."
+	@echo "Nothing to reproduce yet: the paper's experiments and its rivals come next."
 
 docs: $(INSTALLED_DOCS) ## build the pages into docs/_build/html, warnings are errors
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
@@ -53,6 +53,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(INSTALL) -e '.[test]'
 	@touch $@
+	@echo "The command is $(BIN)/tagmix; after '. $(BIN)/activate' it is just tagmix."
 
 $(INSTALLED_BENCH): $(INSTALLED)
 	$(INSTALL) -e '.[test,bench]'

@@ -228,7 +228,7 @@ def test_a_broken_file_is_set_aside_and_named_once(copied, n_jobs):
     assert len(describer.transform(copied)) == 2
     gone, no_picture, is_folder = describer.problems_
     names = [str(copied[n].image) for n in (0, 1, 3)]
-    assert gone == f"{names[0]}: is gone: put the file back, or open the album again."
+    assert gone == f"{names[0]}: does not exist, or is gone: check the path."
     assert no_picture.startswith(f"{names[1]}: must be one of JPEG")
     assert is_folder.startswith(f"{names[2]}: must be a plain file, got a folder")
     for line, name in zip(describer.problems_, names, strict=True):
@@ -249,7 +249,9 @@ def test_a_file_that_may_not_be_read_is_set_aside(album, monkeypatch):
 def test_a_file_name_with_control_characters_makes_one_plain_line(album, tmp_path):
     describer = Describer(**SMALL).fit(album)
     assert describer.describe([tmp_path / "a\n\x1b[2Jb.jpg"]) == [None]
-    assert describer.problems_[0].startswith(str(tmp_path) + r"/a\n\x1b[2Jb.jpg: is gone: ")
+    assert describer.problems_[0].startswith(
+        str(tmp_path) + r"/a\n\x1b[2Jb.jpg: does not exist, or is gone: "
+    )
 
 
 def test_albums_without_pictures_and_a_describer_without_words_say_so(album, copied):

@@ -242,7 +242,7 @@ def test_a_correction_of_scores_that_speak_against_the_truth_is_the_share_of_all
     raw = np.linspace(-6.0, 3.0, 5000)
     tags = (np.random.default_rng(0).random(raw.size) < 0.8 - 0.08 * (raw + 6.0)).astype(float)
     knots, levels = _fit_correction(raw, tags)
-    assert len(knots) > 20
+    assert len(knots) == 1
     np.testing.assert_allclose(levels, tags.mean(), rtol=0, atol=0.02)
 
 

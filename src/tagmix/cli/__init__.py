@@ -46,7 +46,7 @@ def tagmix() -> None:
       tagmix demo
       tagmix train ~/Photos --model photos.tagmix
       tagmix annotate ~/New/*.jpg --model photos.tagmix
-    """  # noqa: D205, D301 (click reads the text)
+    """
 
 
 def main() -> None:

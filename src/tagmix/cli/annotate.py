@@ -45,7 +45,7 @@ def command(
       tagmix annotate beach.jpg -m photos.tagmix
       tagmix annotate ~/New --regions -m photos.tagmix
       tagmix annotate ~/New --json -m photos.tagmix > tags.jsonl
-    """  # noqa: D301 (click reads the text)
+    """
     annotator = open_annotator(model)
     annotator.describer.n_jobs = jobs
     annotator.describer.keep_in(cache_folder(cache, no_cache))
@@ -99,8 +99,7 @@ def _text(annotation: Annotation, regions: bool, top: int | None) -> str:
     lines = [f"{shown(annotation.image)}: {', '.join(tags) or 'nothing sure enough (see --top)'}"]
     if regions:
         for region in sorted(annotation.regions, key=lambda r: -r.area):
-            tag, share = region.tags[0]
-            lines.append(f"  {where(region):<13} {region.area:>4.0%} of it   {shown(tag)} {share:.0%}")
+            lines.append(f"  {where(region):<13} {region.area:>4.0%} of it   {shown(region.tags[0][0])}")
     return "\n".join(lines)
 
 

@@ -38,7 +38,7 @@ def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
       tagmix demo
       tagmix demo --pictures 300 --out quick
       tagmix annotate demo-out/album/images/0003.jpg --model demo-out/model.tagmix
-    """  # noqa: D301 (click reads the text)
+    """
     out.mkdir(parents=True, exist_ok=True)
     check_writable(out / "index.html")
     with bars() as tell, warnings.catch_warnings():

@@ -30,7 +30,7 @@ def command(
     Examples:
       tagmix describe corel5k:Corel5K --split train --bags corel5k.tagmix
       tagmix describe ~/Photos --colours 0 --no-places --largest-patch 0.5 -b paper.tagmix
-    """  # noqa: D301 (click reads the text)
+    """
     check_writable(path)
     found = album_of(album, subfolders, captions)
     tell_problems(list(found.problems), "album line")

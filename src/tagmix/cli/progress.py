@@ -34,6 +34,9 @@ def bars() -> Iterator[Callable[[str, int, int], None]]:
         def tell(stage: str, done: int, of: int) -> None:
             if stage not in tasks:
                 tasks[stage] = progress.add_task(STAGES.get(stage, stage), total=of or None)
+            for earlier in set(tasks) - {stage}:  # a stage may end early; the next one tells that it did
+                task = progress.tasks[tasks[earlier]]
+                progress.update(task.id, completed=task.total)
             progress.update(tasks[stage], completed=done, total=of or None)  # type: ignore[arg-type]
 
         yield tell

@@ -14,6 +14,8 @@ from tagmix.datasets import Album
 from tagmix.errors import AlbumError, TagmixError
 from tagmix.learners import EMM
 
+FEW = 100  # with fewer, held-out accuracies are noise
+
 
 @click.command("train", short_help="learn from an album")
 @click.argument("album")
@@ -51,7 +53,7 @@ def command(
       tagmix train ~/Photos --subfolders -m photos.tagmix     folder names are tags
       tagmix train coco:instances.json -m coco.tagmix
       tagmix train voc:VOC2012 --split train -m voc.tagmix
-    """  # noqa: D301 (click reads the text)
+    """
     check_writable(path)
     found = album_of(album, subfolders, captions)
     tell_problems(list(found.problems), "album line")
@@ -104,9 +106,11 @@ def summary(training: Training) -> list[str]:
     if training.choice is not None:
         k = max(1, min(5, len(model.tag_names_) // 2))
         lines.append(
-            f"top-{k} accuracy on pictures held out in turn: {training.choice.accuracy:.3f}; tag frequency "
-            f"alone {training.choice.frequency:.3f}"
+            f"top-{k} accuracy on pictures held out in turn: {training.choice.accuracy:.3f}; always the most "
+            f"frequent tags: {training.choice.frequency:.3f}"
         )
     if model.calibration_ is None:
-        lines.append("too few pictures to calibrate probabilities: annotate shows shares of the picture")
+        lines.append("too few pictures: the percentages of annotate will be no probabilities")
+    if training.choice is not None and len(training.bags) < FEW:
+        lines.append(f"only {len(training.bags)} pictures: these numbers mean little, tag at least {FEW}")
     return lines

@@ -1,0 +1,145 @@
+"""What all learners over Bags share, so that a method is only its mathematics."""
+
+import os
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from tagmix.arrays import Floats, Ints
+from tagmix.bags import Bags
+from tagmix.errors import BagsError
+from tagmix.evaluation import metrics
+from tagmix.learners import state
+from tagmix.learners.fitting import useful_images
+from tagmix.learners.inputs import as_bags, check_tags
+
+
+class TagLearner(BaseEstimator):
+    """A scikit-learn estimator that ranks the tags of pictures.
+
+    A method writes ``_fit(bags)``, which sets attributes that end in an underscore, and ``_scores(bags)``,
+    which returns pictures × tags, any numbers, larger for more likely tags. ``reads_dense`` says whether
+    it reads embeddings beside word counts.
+    """
+
+    reads_dense: ClassVar[bool] = False
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from Bags with tags, or from counts (images × words) and ``y``."""
+        bags = as_bags(self, X, y, reset=True)
+        self._check_trainable(bags)
+        useful = useful_images(bags)
+        bags = bags if useful.all() else bags[useful]
+        self.tag_names_ = tuple(bags.tag_names or ())
+        self.widths_ = {name: int(view.shape[1]) for name, view in bags.views.items()}
+        self._fit(bags)
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return a score for each tag, images × tags, rows positive and summing to 1: to rank by."""
+        scores = self.decision_scores(X)
+        shifted = scores - scores.min(axis=1, keepdims=True)
+        total = shifted.sum(axis=1, keepdims=True)
+        return np.where(total > 0, shifted / np.where(total > 0, total, 1.0), 1 / scores.shape[1])
+
+    def decision_scores(self, X: Any) -> Floats:
+        """Return the method's own scores, images × tags, on its own scale."""
+        bags = self._checked(X)
+        return np.asarray(self._scores(bags), dtype=np.float64)
+
+    def top_tags(self, X: Any, k: int = 5) -> Ints:
+        """Return the numbers of the k best tags of each image, best first."""
+        return metrics.top_tags(self.decision_scores(X), k)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the top-k accuracy against the bags' own tags, or ``y``; k as in ``EMM.score``."""
+        check_is_fitted(self)
+        bags = as_bags(self, X, y)
+        check_tags(bags, self.tag_names_)
+        return metrics.top_k_accuracy(
+            bags.tags, self.decision_scores(bags), min(5, len(self.tag_names_) // 2)
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted learner into one file, safe to open from a stranger; ``tagmix.load`` reads it."""
+        check_is_fitted(self)
+        state.save(self, Path(path))
+
+    def _fit(self, bags: Bags) -> None:
+        raise NotImplementedError
+
+    def _scores(self, bags: Bags) -> Floats:
+        raise NotImplementedError
+
+    def _check_state(self) -> None:
+        """Raise ValueError if what came from a file does not fit together; a method checks its shapes."""
+
+    def _check_trainable(self, bags: Bags) -> None:
+        if bags.tags is None or not useful_images(bags).any():
+            raise BagsError(
+                "no image has both a tag and a region, so there is nothing to learn: pass bags with tags."
+            )
+        if bags.n_tags < 2:
+            raise BagsError(
+                f"at least 2 tags are needed to tell apart, got {bags.n_tags} (1 class): add tags."
+            )
+        dense = [name for name, view in bags.views.items() if not issparse(view)]
+        if dense and not self.reads_dense:
+            raise BagsError(
+                f"{type(self).__name__} reads word counts, view {dense[0]!r} is dense: leave it out, or "
+                "choose a learner for embeddings."
+            )
+
+    def _checked(self, X: Any) -> Bags:
+        check_is_fitted(self)
+        bags = as_bags(self, X)
+        widths = {name: int(view.shape[1]) for name, view in bags.views.items()}
+        if widths != self.widths_:
+            raise BagsError(
+                f"the learner was fitted with the views {self.widths_}, these bags have {widths}: describe "
+                "them as the training images were."
+            )
+        return bags
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class RegionLearner(TagLearner):
+    """A learner that also ranks the tags of each region; a method writes ``_region_scores(bags)``.
+
+    Those are log-like: they are compared between tags, and a caption keeps its own tags only.
+    """
+
+    def predict_regions(self, X: Any, captioned: bool = False) -> Floats:
+        """Return p(tag | region), regions × tags, rows summing to 1; ``captioned`` uses the images' tags."""
+        bags = self._checked(X)
+        scores = np.asarray(self._region_scores(bags), dtype=np.float64)
+        if captioned:
+            check_tags(bags, self.tag_names_)
+            scores = _within_captions(scores, bags)
+        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return scores / scores.sum(axis=1, keepdims=True)
+
+    def top_region_tags(self, X: Any, k: int = 1, captioned: bool = False) -> Ints:
+        """Return the numbers of the k best tags of each region, best first."""
+        return metrics.top_tags(self.predict_regions(X, captioned), k)
+
+    def _region_scores(self, bags: Bags) -> Floats:
+        raise NotImplementedError
+
+
+def _within_captions(scores: Floats, bags: Bags) -> Floats:
+    """Return the scores with tags outside of a picture's caption shut out; without a caption all stay."""
+    own = bags.captions.toarray() > 0
+    own[~own.any(axis=1)] = True
+    return np.where(np.repeat(own, np.diff(bags.offsets), axis=0), scores, -1e300)

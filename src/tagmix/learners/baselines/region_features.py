@@ -1,0 +1,245 @@
+"""What the linear rivals share: features of regions and of pictures, and a ridge chosen by folds.
+
+Counts become the square roots of their shares (the Hellinger map: the dot product of two regions is then the
+Bhattacharyya coefficient of their words), embeddings are standardised; either way a view has a mean squared
+length of about 1, so that one ridge suits all views.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.model_selection import KFold
+
+from tagmix.arrays import Floats, Ints, is_sparse
+from tagmix.bags import Bags
+from tagmix.errors import BagsError, ParameterError
+from tagmix.evaluation.metrics import top_k_accuracy
+from tagmix.learners.base import TagLearner
+
+# A fuller block of counts is multiplied faster when dense, and then takes at most three times its memory.
+FULL = 0.2
+# Cells of one array of scores at a time: 32 MB.
+CELLS = 2**22
+# Without enough pictures for folds, and where every ridge ranks alike.
+USUAL_RIDGE = 1.0
+LARGEST = 1e9
+
+
+class Features:
+    """Rows of numbers in blocks, one a view, sparse or dense; weights have one more row, the bias."""
+
+    def __init__(self, blocks: Sequence[Any]) -> None:
+        self.blocks = tuple(blocks)
+        self.n_rows = int(self.blocks[0].shape[0])
+        self.width = sum(int(block.shape[1]) for block in self.blocks)
+
+    def scores(self, weights: Floats) -> Floats:
+        """Return rows × columns: features times weights, plus the bias."""
+        out = np.repeat(weights[-1:], self.n_rows, axis=0)
+        start = 0
+        for block in self.blocks:
+            stop = start + block.shape[1]
+            out += block @ weights[start:stop]
+            start = stop
+        return out
+
+    def pull(self, residual: Floats) -> Floats:
+        """Return the gradient of the weights (and biases) from that of the scores."""
+        parts = [np.asarray(block.T @ residual) for block in self.blocks]
+        return np.vstack([*parts, residual.sum(axis=0, keepdims=True)])
+
+    def __getitem__(self, rows: slice) -> "Features":
+        if rows == slice(0, self.n_rows):
+            return self
+        return Features([block[rows] for block in self.blocks])
+
+    def shards(self, n_columns: int) -> Iterator[slice]:
+        """Yield neighbouring rows whose scores take at most 32 MB."""
+        size = max(1, CELLS // max(1, n_columns))
+        for start in range(0, self.n_rows, size):
+            yield slice(start, min(start + size, self.n_rows))
+
+
+def hellinger(counts: Any) -> Any:
+    """Return the square roots of each row's shares, rows of length 1; a row without words stays empty.
+
+    Sparse, unless more than a fifth of it is filled.
+
+    >>> hellinger(csr_array(np.array([[9, 16], [0, 0]]))).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    totals = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+    data = np.sqrt(counts.data / np.repeat(totals, np.diff(counts.indptr)).clip(1e-300))
+    shares = csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
+    return shares.toarray() if shares.nnz > FULL * math.prod(shares.shape) else shares
+
+
+def pooled_views(bags: Bags) -> dict[str, Any]:
+    """Return whole pictures: the summed counts of their regions, the mean of their embeddings."""
+    sizes = np.diff(bags.offsets)
+    regions = np.arange(bags.n_regions)
+    pool = csr_array((np.ones(bags.n_regions), regions, bags.offsets), shape=(len(bags), bags.n_regions))
+    views = {name: pool @ view for name, view in bags.views.items()}
+    return {
+        name: csr_array(view) if is_sparse(view) else view / np.maximum(sizes, 1)[:, None]
+        for name, view in views.items()
+    }
+
+
+def scaling_of(views: dict[str, Any]) -> dict[str, Floats]:
+    """Return mean and scale (2 × dimensions) of each dense view; constant dimensions are left as they are."""
+    scaling = {}
+    for name, view in views.items():
+        if not is_sparse(view):
+            spread = np.asarray(view, dtype=np.float64).std(axis=0)
+            scale = np.where(spread > 0, spread, 1.0) * math.sqrt(max(1, view.shape[1]))
+            scaling[name] = np.vstack([view.mean(axis=0, dtype=np.float64), scale])
+    return scaling
+
+
+def features_of(views: dict[str, Any], scaling: dict[str, Floats]) -> Features:
+    """Return the features of these rows: counts by ``hellinger``, embeddings by ``scaling``."""
+    blocks = []
+    for name, view in views.items():
+        if is_sparse(view) == (name in scaling):
+            kinds = ("dense floats", "word counts") if name in scaling else ("word counts", "dense floats")
+            raise BagsError(
+                f"the learner was fitted with {kinds[0]} in view {name!r}, these bags have {kinds[1]}: "
+                "describe them as the training images were."
+            )
+        mean, scale = scaling.get(name, (0.0, 1.0))
+        blocks.append(hellinger(view) if is_sparse(view) else (view - mean) / scale)
+    return Features(blocks)
+
+
+# Weights, and what else a fit has to say, as fitted attributes by name.
+Learnt: TypeAlias = tuple[Floats, dict[str, Any]]
+
+
+class LinearLearner(TagLearner):
+    """Weights over features, and a ridge by folds: a method writes ``_learn`` and ``_rank``.
+
+    ``whole_pictures`` says whether the rows of the features are pictures or regions.
+    """
+
+    reads_dense: ClassVar[bool] = True
+    whole_pictures: ClassVar[bool] = False
+    # From strong to weak: each starts where the one before it ended.
+    grid: ClassVar[tuple[float, ...]] = (3.0, 1.0, 0.3, 0.1, 0.03)
+
+    ridge: float | None
+    folds: int
+    tol: float
+    max_iter: int
+    random_state: Any
+
+    def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
+        """Return the weights (features and bias × tags); ``start`` has those of a stronger ridge."""
+        raise NotImplementedError
+
+    def _rank(self, bags: Bags, scores: Floats, biases: Floats) -> Floats:
+        """Return pictures × tags from the scores of the features' rows; without regions, by the biases."""
+        raise NotImplementedError
+
+    def _views(self, bags: Bags) -> dict[str, Any]:
+        return pooled_views(bags) if self.whole_pictures else bags.views
+
+    def _fit(self, bags: Bags) -> None:
+        self._check_settings()
+        ridge, tried = self._choose_ridge(bags)
+        views = self._views(bags)
+        scaling = scaling_of(views)
+        weights, report = self._learn(bags, features_of(views, scaling), ridge, None)
+        self.ridge_, self.ridge_scores_, self.scaling_, self.weights_ = ridge, tried, scaling, weights
+        for name, value in report.items():
+            setattr(self, name, value)
+
+    def _choose_ridge(self, bags: Bags) -> tuple[float, Floats]:
+        """Return the ridge that ranks held-out pictures best, and the accuracy with each that was tried.
+
+        From the strongest down until it loses: weaker ones cost the most steps.
+        """
+        if self.ridge is not None:
+            return float(self.ridge), np.zeros(0)
+        if len(bags) < 2 * self.folds:
+            return USUAL_RIDGE, np.zeros(0)
+        splits = KFold(self.folds, shuffle=True, random_state=self.random_state).split(np.arange(len(bags)))
+        paths = [(test, self._path(bags[train], bags[test])) for train, test in splits]
+        found: list[float] = []
+        scores = np.empty((len(bags), bags.n_tags))
+        for _ in self.grid:
+            for test, path in paths:
+                scores[test] = next(path)
+            found.append(top_k_accuracy(bags.tags, scores, min(5, bags.n_tags // 2)))
+            if found[-1] < max(found):
+                break
+        return self.grid[int(np.argmax(found))], np.array(found)
+
+    def _path(self, train: Bags, test: Bags) -> Iterator[Floats]:
+        """Yield the held-out scores with each ridge of the grid."""
+        views = self._views(train)
+        scaling = scaling_of(views)
+        features, held_out = features_of(views, scaling), features_of(self._views(test), scaling)
+        weights = None
+        for ridge in self.grid:
+            weights, _ = self._learn(train, features, ridge, weights)
+            yield self._rank(test, held_out.scores(weights), weights[-1])
+
+    def _scores(self, bags: Bags) -> Floats:
+        out = np.empty((len(bags), len(self.tag_names_)))
+        for where in bags.shards(max(1, CELLS // len(self.tag_names_))):
+            part = bags[where]
+            scores = features_of(self._views(part), self.scaling_).scores(self.weights_)
+            out[where] = self._rank(part, scores, self.weights_[-1])
+        return out
+
+    def _check_settings(self) -> None:
+        _check("folds", self.folds, 2, 1000, whole=True)
+        _check("max_iter", self.max_iter, 1, 10**6, whole=True)
+        _check("tol", self.tol, 1e-12, 1.0)
+        if self.ridge is not None:
+            _check("ridge", self.ridge, 1 / LARGEST, LARGEST)
+
+    def _check_state(self) -> None:
+        width = sum(self.widths_.values()) + 1
+        if self.weights_.shape != (width, len(self.tag_names_)):
+            raise ValueError(f"weights_ must be {width} × {len(self.tag_names_)}, got {self.weights_.shape}")
+        for name, scaling in self.scaling_.items():
+            if scaling.shape != (2, self.widths_[name]) or not (scaling[1] > 0).all():
+                raise ValueError(
+                    f"scaling_ of view {name!r:.60} must be 2 × {self.widths_[name]}, scales positive"
+                )
+
+
+def _check(name: str, value: Any, least: float, most: float, *, whole: bool = False) -> None:
+    number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+    if not number or not least <= value <= most:
+        kind = "whole number" if whole else "number"
+        auto = " or None" if name == "ridge" else ""
+        raise ParameterError(
+            f"{name} must be a {kind} from {least:g} to {most:g}{auto}, got {value!r:.60}: leave it "
+            "out for the default."
+        )
+
+
+def image_of(bags: Bags) -> Ints:
+    """Return the number of each region's picture."""
+    return np.repeat(np.arange(len(bags)), np.diff(bags.offsets))
+
+
+def pooled(bags: Bags, values: Floats, by: np.ufunc, otherwise: Floats) -> Floats:
+    """Return ``by`` over the regions of each picture, pictures × columns; ``otherwise`` without regions.
+
+    >>> bags = Bags(np.ones((3, 1), int), [0, 2, 2, 3])
+    >>> pooled(bags, np.array([[1.0], [5.0], [2.0]]), np.maximum, np.array([7.0])).ravel().tolist()
+    [5.0, 7.0, 2.0]
+    """
+    some = np.diff(bags.offsets) > 0
+    out = np.repeat(otherwise[None, :], len(bags), axis=0)
+    if some.any():
+        out[some] = by.reduceat(values, bags.offsets[:-1][some], axis=0)
+    return out

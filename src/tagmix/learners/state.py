@@ -1,0 +1,88 @@
+"""Fitted learners on disk: parameters as plain values, what was learnt as arrays, checked when it returns."""
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tagmix import storage
+from tagmix.errors import ModelFileError
+
+if TYPE_CHECKING:
+    from tagmix.learners.base import TagLearner
+
+# They belong to a run, not to what was learnt.
+NOT_STORED = {"n_jobs", "verbose"}
+
+
+def save(learner: "TagLearner", path: Path) -> None:
+    """Write a learner whose fitted attributes are arrays, numbers, names, or dicts of arrays by name."""
+    fields: dict[str, Any] = {
+        "settings": {k: _plain(v) for k, v in learner.get_params(deep=False).items() if k not in NOT_STORED},
+        "tag_names": list(learner.tag_names_),
+        "views": [{"name": name, "width": width} for name, width in learner.widths_.items()],
+        "numbers": {},
+        "groups": {},
+    }
+    arrays: dict[str, Any] = {}
+    for name, value in vars(learner).items():
+        if not name.endswith("_") or name in {"tag_names_", "widths_", "n_features_in_"}:
+            continue
+        if isinstance(value, dict):
+            fields["groups"][name] = list(value)
+            arrays |= {f"{name}.{i}": np.asarray(one) for i, one in enumerate(value.values())}
+        elif isinstance(value, np.ndarray):
+            arrays[name] = value
+        else:
+            fields["numbers"][name] = _plain(value)
+    storage.write(path, type(learner).__name__, fields, arrays)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def load(kind: "type[TagLearner]", contents: storage.Contents, file: str) -> "TagLearner":
+    """Return the learner that ``save`` wrote; arrays must be finite and settings known."""
+    fields: Any = contents.fields
+    try:
+        learner = kind(**_known_settings(kind, fields["settings"]))
+        learner.tag_names_ = tuple(str(name) for name in fields["tag_names"])
+        learner.widths_ = {str(view["name"]): int(view["width"]) for view in fields["views"]}
+        _restore(learner, fields, contents.arrays)
+        learner._check_state()
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ModelFileError(
+            f"{file} is a tagmix file whose parts do not fit together ({error!s:.200}): save it again"
+        ) from error
+    return learner
+
+
+def _known_settings(kind: type, settings: dict[str, Any]) -> dict[str, Any]:
+    unknown = sorted(set(settings) - (set(inspect.signature(kind).parameters) - NOT_STORED))
+    if unknown:
+        raise ValueError(f"unknown setting {unknown[0]!r:.60}")
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+
+
+def _restore(learner: "TagLearner", fields: Any, arrays: dict[str, Any]) -> None:
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite")
+    for group, names in fields["groups"].items():
+        _checked_name(group)
+        setattr(learner, group, {str(name): arrays[f"{group}.{i}"] for i, name in enumerate(names)})
+    for name, array in arrays.items():
+        if "." not in name:
+            setattr(learner, _checked_name(name), array)
+    for name, number in fields["numbers"].items():
+        setattr(learner, _checked_name(name), number)
+
+
+def _checked_name(name: str) -> str:
+    if not name.endswith("_") or name.startswith("_") or not name.isidentifier():
+        raise ValueError(f"{name!r:.60} is no fitted attribute")
+    return name

@@ -1,0 +1,181 @@
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from tagmix import Bags, storage
+from tagmix.errors import BagsError, ParameterError
+from tagmix.learners import state
+from tagmix.learners.baselines import linear_ranker
+from tagmix.learners.baselines.linear_ranker import LinearRanker
+from tagmix.learners.baselines.region_features import Features, features_of, pooled_views, scaling_of
+
+
+def with_embedding(bags, seed=0):
+    rng = np.random.default_rng(seed)
+    views = {**bags.views, "network": rng.normal(3.0, 5.0, (bags.n_regions, 4))}
+    return Bags(views, bags.offsets, bags.tags, bags.tag_names)
+
+
+def test_a_picture_is_described_by_the_square_roots_of_the_shares_of_its_summed_words():
+    bags = Bags(np.array([[4, 0, 1], [5, 7, 0], [0, 0, 3]]), [0, 2, 3])
+    found = features_of(pooled_views(bags), {}).blocks[0]
+    np.testing.assert_allclose(found, np.sqrt([[9 / 17, 7 / 17, 1 / 17], [0, 0, 1]]), rtol=1e-12)
+
+
+def test_an_embedding_is_pooled_by_the_mean_and_standardised_to_a_squared_length_of_one():
+    rng = np.random.default_rng(0)
+    bags = Bags({"network": rng.normal(3.0, 5.0, (60, 4))}, np.arange(0, 61, 2))
+    pictures = pooled_views(bags)
+    np.testing.assert_allclose(pictures["network"][0], bags.views["network"][:2].mean(axis=0), rtol=1e-12)
+    block = features_of(pictures, scaling_of(pictures)).blocks[0]
+    np.testing.assert_allclose(block.mean(axis=0), 0, atol=1e-12)
+    assert np.isclose((block**2).sum(axis=1).mean(), 1.0, rtol=1e-12)
+
+
+def test_thin_counts_stay_sparse_and_full_ones_do_not():
+    thin = csr_array(np.eye(10, dtype=int))
+    full = csr_array(np.ones((10, 3), dtype=int))
+    sparse, dense = features_of({"thin": thin, "full": full}, {}).blocks
+    assert isinstance(sparse, csr_array)
+    assert isinstance(dense, np.ndarray)
+
+
+def test_scores_and_their_gradient_are_products_with_the_stacked_matrix():
+    rng = np.random.default_rng(0)
+    blocks = [csr_array(rng.poisson(0.3, (7, 5)).astype(float)), rng.normal(size=(7, 2))]
+    features, weights = Features(blocks), rng.normal(size=(8, 3))
+    whole = np.hstack([blocks[0].toarray(), blocks[1], np.ones((7, 1))])
+    np.testing.assert_allclose(features.scores(weights), whole @ weights, rtol=1e-12)
+    residual = rng.normal(size=(7, 3))
+    np.testing.assert_allclose(features.pull(residual), whole.T @ residual, rtol=1e-12)
+
+
+@pytest.mark.parametrize("widest", [4096, 0])
+def test_weights_are_those_of_scikit_learns_logistic_regressions(train, widest, monkeypatch):
+    # Along principal axes, and along the words themselves.
+    monkeypatch.setattr(linear_ranker, "WIDEST", widest)
+    ranker = LinearRanker(ridge=0.5, tol=1e-9, max_iter=2000).fit(train)
+    block = features_of(pooled_views(train), {}).blocks[0]
+    for c in range(train.n_tags):
+        tags = train.captions.toarray()[:, c]
+        peer = LogisticRegression(C=2.0, tol=1e-9, max_iter=5000).fit(np.asarray(block), tags)
+        np.testing.assert_allclose(ranker.weights_[:-1, c], peer.coef_[0], atol=2e-4)
+        assert np.isclose(ranker.weights_[-1, c], peer.intercept_[0], atol=2e-4)
+
+
+def test_one_word_and_two_tags_by_hand():
+    bags = Bags(
+        np.array([[1, 0], [1, 0], [0, 1], [0, 1]]), np.arange(5), tags=[[1, 0], [1, 0], [0, 1], [0, 1]]
+    )
+    w = LinearRanker(ridge=1.0, tol=1e-10).fit(bags).weights_
+    # By symmetry the bias is 0 and the words' weights are ±a with a = 2·(1 − expit(a)).
+    a = w[0, 0]
+    assert np.isclose(a, 2 * (1 - expit(a)), atol=1e-8)
+    np.testing.assert_allclose(w, [[a, -a], [-a, a], [0, 0]], atol=1e-8)
+
+
+def test_every_column_is_minimised_as_if_it_were_alone():
+    rng = np.random.default_rng(0)
+    features = Features([rng.normal(size=(30, 4))])
+    tags = (rng.random((30, 6)) < 0.4).astype(float)
+
+    def loss_of(tags):
+        def loss(scores, columns):
+            own = tags[:, columns]
+            return (np.logaddexp(0, scores) - own * scores).sum(axis=0), expit(scores) - own
+
+        return loss
+
+    how = {"ridge": 0.3, "max_iter": 500}
+    together, _ = linear_ranker.minimise(
+        features, loss_of(tags), np.zeros((5, 6)), tol=np.full(6, 1e-9), **how
+    )
+    for c in range(6):
+        alone, _ = linear_ranker.minimise(
+            features, loss_of(tags[:, [c]]), np.zeros((5, 1)), tol=np.full(1, 1e-9), **how
+        )
+        np.testing.assert_allclose(together[:, [c]], alone, atol=1e-7)
+
+
+def test_planted_tags_are_found_and_shuffled_ones_are_not(train, test):
+    found = LinearRanker().fit(train).score(test)
+    order = np.random.default_rng(0).permutation(len(train))
+    shuffled = LinearRanker().fit(train.with_tags(train.captions[order])).score(test)
+    assert found > shuffled + 0.15
+    assert found > 0.6
+
+
+def test_counting_every_word_twice_changes_nothing(train, test):
+    twice = Bags({"words": train.views["words"] * 2}, train.offsets, train.tags, train.tag_names)
+    np.testing.assert_allclose(
+        LinearRanker(ridge=1.0).fit(train).decision_scores(test),
+        LinearRanker(ridge=1.0).fit(twice).decision_scores(test),
+        atol=1e-8,
+    )
+
+
+def test_a_scaled_and_shifted_embedding_changes_nothing(train):
+    bags = with_embedding(train)
+    moved = Bags(
+        {**bags.views, "network": 7 * bags.views["network"] - 2}, bags.offsets, bags.tags, bags.tag_names
+    )
+    np.testing.assert_allclose(
+        LinearRanker(ridge=1.0).fit(bags).decision_scores(bags),
+        LinearRanker(ridge=1.0).fit(moved).decision_scores(moved),
+        atol=1e-8,
+    )
+
+
+def test_a_picture_without_regions_is_ranked_by_the_biases(train):
+    ranker = LinearRanker(ridge=1.0).fit(with_embedding(train))
+    empty = Bags({"words": csr_array((0, 60), dtype=int), "network": np.zeros((0, 4))}, [0, 0])
+    np.testing.assert_array_equal(ranker.decision_scores(empty)[0], ranker.weights_[-1])
+
+
+def test_the_ridge_is_one_of_the_grid_and_the_best_of_those_tried(train):
+    ranker = LinearRanker().fit(train)
+    assert ranker.ridge_ == ranker.grid[int(np.argmax(ranker.ridge_scores_))]
+    assert LinearRanker(ridge=0.25).fit(train).ridge_ == 0.25
+
+
+def test_it_works_in_scikit_learns_tools(train):
+    assert clone(LinearRanker(ridge=2.0)).ridge == 2.0
+    assert cross_val_score(LinearRanker(ridge=1.0), train, cv=3).mean() > 0.5
+    search = GridSearchCV(LinearRanker(), {"ridge": [0.3, 3.0]}, cv=2).fit(train)
+    assert search.best_params_["ridge"] in (0.3, 3.0)
+
+
+def test_a_saved_ranker_comes_back_the_same(train, test, tmp_path):
+    bags = with_embedding(train)
+    ranker = LinearRanker(ridge=1.0).fit(bags)
+    ranker.save(tmp_path / "m")
+    back = state.load(LinearRanker, storage.read(tmp_path / "m"), "m")
+    new = with_embedding(test, seed=1)
+    np.testing.assert_array_equal(back.decision_scores(new), ranker.decision_scores(new))
+
+
+def test_a_file_with_weights_of_another_shape_is_refused(train, tmp_path):
+    ranker = LinearRanker(ridge=1.0).fit(train)
+    ranker.weights_ = ranker.weights_[:-1]
+    ranker.save(tmp_path / "m")
+    with pytest.raises(ValueError, match="weights_ must be 61 × 10"):
+        state.load(LinearRanker, storage.read(tmp_path / "m"), "m")
+
+
+@pytest.mark.parametrize(
+    "bad", [{"ridge": 0}, {"ridge": "auto"}, {"folds": 1}, {"tol": 0}, {"max_iter": 1.5}]
+)
+def test_settings_out_of_range_are_refused(train, bad):
+    with pytest.raises(ParameterError, match=next(iter(bad))):
+        LinearRanker(**bad).fit(train)
+
+
+def test_counts_where_an_embedding_was_are_refused(train):
+    ranker = LinearRanker(ridge=1.0).fit(train)
+    dense = Bags({"words": train.views["words"].toarray().astype(float)}, train.offsets)
+    with pytest.raises(BagsError, match="fitted with word counts in view 'words'"):
+        ranker.predict_proba(dense)

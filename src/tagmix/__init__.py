@@ -11,7 +11,20 @@ if TYPE_CHECKING:
     from tagmix.evaluation.metrics import top_k_accuracy
     from tagmix.files import load, save
     from tagmix.images.describe import Describer
-    from tagmix.learners import EMM
+    from tagmix.learners import (
+        DBA,
+        EMM,
+        KNN,
+        CandidateEM,
+        CorrLDA,
+        KernelRidge,
+        LinearRanker,
+        MaxPooling,
+        NaiveRegions,
+        TagProp,
+        TopicRidge,
+        TwoPassKNN,
+    )
     from tagmix.model.sample import Sample, planted_topics, sample_bags
 
 __version__ = "0.1.0"
@@ -19,6 +32,17 @@ __version__ = "0.1.0"
 # Loaded when first asked for: `tagmix --help` must not wait for numba, scikit-learn and OpenCV.
 _HOMES = {
     "EMM": "learners",
+    "CandidateEM": "learners",
+    "CorrLDA": "learners",
+    "DBA": "learners",
+    "KNN": "learners",
+    "KernelRidge": "learners",
+    "LinearRanker": "learners",
+    "MaxPooling": "learners",
+    "NaiveRegions": "learners",
+    "TagProp": "learners",
+    "TopicRidge": "learners",
+    "TwoPassKNN": "learners",
     "Album": "datasets",
     "AlbumError": "errors",
     "Annotator": "annotate",
@@ -50,18 +74,29 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "DBA",
     "EMM",
+    "KNN",
     "Album",
     "AlbumError",
     "Annotator",
     "Bags",
     "BagsError",
+    "CandidateEM",
+    "CorrLDA",
     "Describer",
     "ImageError",
+    "KernelRidge",
+    "LinearRanker",
+    "MaxPooling",
     "ModelFileError",
+    "NaiveRegions",
     "ParameterError",
     "Sample",
+    "TagProp",
     "TagmixError",
+    "TopicRidge",
+    "TwoPassKNN",
     "load",
     "open_album",
     "planted_topics",

@@ -48,6 +48,7 @@ def test_the_guide_lists_the_same_checks_with_the_same_reasons():
     assert listed == NOT_APPLICABLE
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # on so little data
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
 def test_every_sparse_format_gives_what_the_dense_matrix_gives(name, form):

@@ -1,0 +1,90 @@
+"""Every learner keeps the contract: the same calls, the same shapes, the same promises."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import tagmix
+from tagmix import BagsError, planted_topics, sample_bags
+from tagmix.learners import LEARNERS
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # few pictures: what a warning says is no news here
+# So many topics and passes as so few pictures need.
+QUICK = {
+    "EMM": {"calibration_folds": 0, "learning": "likelihood"},
+    "CorrLDA": {"n_topics": 12, "max_iter": 30},
+    "TopicRidge": {"n_topics": 12},
+}
+
+
+@pytest.fixture(scope="module")
+def bags():
+    rng = np.random.default_rng(0)
+    return sample_bags(planted_topics(8, 60, 0.3, rng), 140, n_regions=4, words_per_region=30, rng=rng).bags
+
+
+@pytest.fixture(scope="module", params=LEARNERS)
+def fitted(request, bags):
+    with np.errstate(all="ignore"):
+        return LEARNERS[request.param](**QUICK.get(request.param, {})).fit(bags[:100])
+
+
+def test_scores_are_shares_of_every_tag(fitted, bags):
+    p = fitted.predict_proba(bags[100:])
+    assert p.shape == (40, 8)
+    assert p.min() >= 0
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+
+
+def test_planted_tags_are_ranked_before_the_frequent_ones(fitted, bags):
+    test = bags[100:]
+    counts = np.asarray(bags[:100].captions.sum(axis=0)).ravel()
+    frequency = tagmix.top_k_accuracy(test.tags, np.tile(counts, (len(test), 1)), 4)
+    assert fitted.score(test) > frequency + 0.1
+
+
+def test_top_tags_are_the_best_scores(fitted, bags):
+    p, best = fitted.predict_proba(bags[100:]), fitted.top_tags(bags[100:], k=3)
+    assert best.shape == (40, 3)
+    np.testing.assert_allclose(np.take_along_axis(p, best, axis=1), -np.sort(-p, axis=1)[:, :3], atol=1e-9)
+
+
+def test_a_picture_alone_gets_what_it_gets_in_company(fitted, bags):
+    together = fitted.predict_proba(bags[100:])
+    np.testing.assert_allclose(fitted.predict_proba(bags[105]), together[5:6], rtol=1e-6, atol=1e-9)
+
+
+def test_the_same_data_give_the_same_scores(fitted, bags):
+    again = clone(fitted).fit(bags[:100])
+    np.testing.assert_array_equal(again.predict_proba(bags[100:]), fitted.predict_proba(bags[100:]))
+
+
+def test_captions_of_new_pictures_change_nothing(fitted, bags):
+    bare = bags[100:].with_tags(None)
+    np.testing.assert_array_equal(fitted.predict_proba(bare), fitted.predict_proba(bags[100:]))
+
+
+def test_a_saved_learner_comes_back_as_it_was(fitted, bags, tmp_path):
+    tagmix.save(fitted, tmp_path / "learner.tagmix")
+    back = tagmix.load(tmp_path / "learner.tagmix")
+    assert type(back) is type(fitted)
+    np.testing.assert_array_equal(back.predict_proba(bags[100:]), fitted.predict_proba(bags[100:]))
+
+
+def test_regions_share_their_picture_among_tags_and_stay_within_a_caption(fitted, bags):
+    if not hasattr(fitted, "predict_regions"):
+        pytest.skip("it ranks whole pictures only")
+    test = bags[100:]
+    free, guided = fitted.predict_regions(test), fitted.predict_regions(test, captioned=True)
+    own = np.repeat(test.captions.toarray() > 0, np.diff(test.offsets), axis=0)
+    for found in (free, guided):
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert guided[~own].max() < 1e-9
+    assert fitted.top_region_tags(test, k=2).shape == (test.n_regions, 2)
+
+
+def test_other_words_are_refused_in_one_line(fitted, bags):
+    other = tagmix.Bags(np.ones((2, 7), int), [0, 1, 2])
+    with pytest.raises(BagsError) as caught:
+        fitted.predict_proba(other)
+    assert len(str(caught.value).splitlines()) == 1

@@ -1,6 +1,15 @@
 """The errors tagmix raises: each says what was expected, what came and the way out."""
 
 
+def printable(text: object) -> str:
+    """Return a text with what cannot be printed escaped, so that no name breaks a line of a message.
+
+    >>> printable(f"sea{chr(7)}.jpg")[3:7] == chr(92) + "x07"
+    True
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+
+
 class TagmixError(Exception):
     """Anything tagmix refuses to do; catch this to catch them all."""
 

@@ -140,6 +140,8 @@ def test_wrong_settings_are_refused_in_one_line(
         ["--colours", "-1"],
         ["--patches", "0"],
         ["--largest-patch", "7"],
+        ["--largest-patch", "nan"],
+        ["--evidence", "nan"],
         ["--jobs", "0"],
         ["--jobs", "-3"],
         ["--seed", "-1"],

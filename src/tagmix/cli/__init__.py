@@ -7,7 +7,7 @@ from importlib import import_module
 import click
 
 from tagmix import __version__
-from tagmix.errors import TagmixError
+from tagmix.errors import TagmixError, printable
 
 # Verb → what it does; the file of a verb is loaded only when it is called, so that --help is quick.
 VERBS = {
@@ -96,5 +96,4 @@ def _failed(error: Exception) -> int:
 
 
 def _say(text: str) -> None:
-    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
-    click.echo(f"tagmix: {line}", err=True)
+    click.echo(f"tagmix: {printable(' '.join(text.split()))}", err=True)

@@ -10,10 +10,9 @@ from tagmix.annotate import CHUNK, Annotation, Annotator, Region
 from tagmix.cli.options import cache, cache_folder, jobs, no_cache, tell_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets.elements import files_below
-from tagmix.errors import AlbumError, ModelFileError
+from tagmix.errors import AlbumError, ModelFileError, printable
 from tagmix.files import load
 from tagmix.images.decode import SUFFIXES
-from tagmix.images.work import shown
 
 
 @click.command("annotate", short_help="tag photos")
@@ -88,18 +87,18 @@ def all_photos(given: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
         below = [path / name for name in files_below(path, SUFFIXES)] if path.is_dir() else [path]
         photos += below
         if not below:
-            problems.append(f"{shown(path)}: must have photos below it, got none: check the path.")
+            problems.append(f"{printable(path)}: must have photos below it, got none: check the path.")
     if not photos:
         raise AlbumError(problems[0])
     return photos, problems
 
 
 def _text(annotation: Annotation, regions: bool, top: int | None) -> str:
-    tags = [f"{shown(g.tag)} {g.probability:.0%}" for g in annotation.tags if top or g.shown]
-    lines = [f"{shown(annotation.image)}: {', '.join(tags) or 'nothing sure enough (see --top)'}"]
+    tags = [f"{printable(g.tag)} {g.probability:.0%}" for g in annotation.tags if top or g.shown]
+    lines = [f"{printable(annotation.image)}: {', '.join(tags) or 'nothing sure enough (see --top)'}"]
     if regions:
         for region in sorted(annotation.regions, key=lambda r: -r.area):
-            lines.append(f"  {where(region):<13} {region.area:>4.0%} of it   {shown(region.tags[0][0])}")
+            lines.append(f"  {where(region):<13} {region.area:>4.0%} of it   {printable(region.tags[0][0])}")
     return "\n".join(lines)
 
 

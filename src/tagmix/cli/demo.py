@@ -1,6 +1,7 @@
 """tagmix demo: the whole story on the built-in album."""
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -67,9 +68,8 @@ def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
     click.echo(str(out / "index.html"))
 
 
-def lines_of(scores: dict[str, Score] | object) -> list[str]:
+def lines_of(scores: Mapping[str, Score]) -> list[str]:
     """Return the scores as lines for the terminal."""
-    assert isinstance(scores, dict)
     found, frequency, chance = scores["tagmix"], scores["tag frequency"], scores["chance"]
     return [
         f"tags of a picture              top-5 accuracy {found.top5:.3f} of at most "

@@ -1,5 +1,6 @@
 """Options that several verbs share, and what is made of them."""
 
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,19 @@ from tagmix.images.sketch import LIMITS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SHARE = click.FloatRange(0, 1, min_open=True)
+
+class Share(click.FloatRange):
+    """A number above 0 and up to 1; nan passes through click's own range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number, or fail with click's own words."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail("nan is not in the range.", param, ctx)
+        return number
+
+
+SHARE = Share(0, 1, min_open=True)
 
 
 def _not_zero(ctx: click.Context, option: click.Parameter, value: int) -> int:

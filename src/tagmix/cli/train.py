@@ -8,7 +8,7 @@ import click
 
 from tagmix.annotate import Training
 from tagmix.annotate import train as train_annotator
-from tagmix.cli.options import album_of, check_writable, describer_of, describing, tell_problems
+from tagmix.cli.options import Share, album_of, check_writable, describer_of, describing, tell_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets import Album
 from tagmix.errors import AlbumError, TagmixError
@@ -34,7 +34,7 @@ FEW = 100  # with fewer, held-out accuracies are noise
     help="EMM_m or EMM_d of the paper.",
 )  # fmt: skip
 @click.option(
-    "--evidence", type=click.FloatRange(1e-6, 1), default=None,
+    "--evidence", type=Share(1e-6, 1), default=None,
     show_default="chosen on held-out pictures", help="Weight κ of a word; 1 is the paper.",
 )  # fmt: skip
 @describing

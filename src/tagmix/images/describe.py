@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tagmix.bags import Bags
-from tagmix.errors import BagsError, ParameterError
+from tagmix.errors import BagsError, ParameterError, printable
 from tagmix.images.cache import Arrays, Cache, Form, form_of, key_of
 from tagmix.images.sketch import PLACES, Recipe, Vocabularies, Words, sketch, words_of
 from tagmix.images.vocabulary import Vocabulary, keep_vocabulary
-from tagmix.images.work import Failure, count_processes, map_files, read_content, shown
+from tagmix.images.work import Failure, count_processes, map_files, read_content
 
 # Part of every cache key: raise it when the same settings would give other numbers.
 VERSION = "5"
@@ -239,7 +239,7 @@ class Describer:
         with closing(map_files(task, paths, self.n_jobs)) as outcomes:
             for done, (number, outcome) in enumerate(outcomes, start=1):
                 if isinstance(outcome, Failure):
-                    problems[number] = f"{shown(paths[number])}: {outcome.reason.removeprefix(BYTES)}"
+                    problems[number] = f"{printable(paths[number])}: {outcome.reason.removeprefix(BYTES)}"
                 else:
                     results[number], reused = outcome
                     self.reused_ += reused

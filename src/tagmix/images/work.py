@@ -45,15 +45,6 @@ class Failure(NamedTuple):
 CRASHED = Failure("it crashed the process that read it: repair or remove the file.")
 
 
-def shown(text: object) -> str:
-    """Return a path or a tag with what cannot be printed escaped, so that nothing breaks a line.
-
-    >>> shown(f"sea{chr(7)}.jpg")[3:7] == chr(92) + "x07"
-    True
-    """
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
-
-
 def read_content(path: Path) -> bytes:
     """Return the bytes of a plain file of bearable size; else an ImageError that leaves the name out."""
     try:

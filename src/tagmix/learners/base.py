@@ -1,6 +1,7 @@
 """What all learners over Bags share, so that a method is only its mathematics."""
 
 import os
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,7 +19,7 @@ from tagmix.learners.fitting import useful_images
 from tagmix.learners.inputs import as_bags, check_tags
 
 
-class TagLearner(BaseEstimator):
+class TagLearner(BaseEstimator, ABC):
     """A scikit-learn estimator that ranks the tags of pictures.
 
     A method writes ``_fit(bags)``, which sets attributes that end in an underscore, and ``_scores(bags)``,
@@ -69,11 +70,13 @@ class TagLearner(BaseEstimator):
         check_is_fitted(self)
         state.save(self, Path(path))
 
+    @abstractmethod
     def _fit(self, bags: Bags) -> None:
-        raise NotImplementedError
+        """Set the fitted attributes."""
 
+    @abstractmethod
     def _scores(self, bags: Bags) -> Floats:
-        raise NotImplementedError
+        """Return pictures × tags, larger for more likely tags."""
 
     def _check_state(self) -> None:
         """Raise ValueError if what came from a file does not fit together; a method checks its shapes."""
@@ -134,8 +137,9 @@ class RegionLearner(TagLearner):
         """Return the numbers of the k best tags of each region, best first."""
         return metrics.top_tags(self.predict_regions(X, captioned), k)
 
+    @abstractmethod
     def _region_scores(self, bags: Bags) -> Floats:
-        raise NotImplementedError
+        """Return regions × tags, log-like."""
 
 
 def _within_captions(scores: Floats, bags: Bags) -> Floats:

@@ -103,14 +103,23 @@ def _fit_correction(raw: Floats, tags: Floats) -> tuple[Floats, Floats]:
     starts = np.unique(np.searchsorted(raw, raw[starts]))  # equals stay together
     sizes = np.diff([*starts, len(raw)]).astype(np.float64)
     knots = np.add.reduceat(raw, starts) / sizes
-    # One more picture that is as the model expects, so that no bin is surer than its size allows.
-    levels = (np.add.reduceat(tags, starts) + np.add.reduceat(p, starts) / sizes) / (sizes + 1)
+    levels, expected = np.add.reduceat(tags, starts) / sizes, np.add.reduceat(p, starts) / sizes
+    knots, levels, expected, sizes = _pooled(knots, levels, expected, sizes)
+    # One more picture that is as the model expects, so that no stretch is surer than its size allows;
+    # that may turn two around, hence once more.
+    levels = (sizes * levels + expected) / (sizes + 1)
+    knots, levels, _, _ = _pooled(knots, levels, expected, sizes)
+    return knots, levels
+
+
+def _pooled(knots: Floats, levels: Floats, expected: Floats, sizes: Floats) -> tuple[Floats, ...]:
+    """Return the same with levels that rise: a stretch where they do not becomes one knot in its middle."""
     smooth = isotonic_regression(levels, sample_weight=sizes, y_min=0.0, y_max=1.0)
-    # A flat stretch becomes one knot in its middle.
     rises = (np.diff(smooth) > APART) & (np.diff(knots) > APART)
     stretch = np.concatenate([[0], np.cumsum(rises)])
-    weight = np.bincount(stretch, sizes)
-    return np.bincount(stretch, sizes * knots) / weight, np.bincount(stretch, sizes * smooth) / weight
+    weight = np.bincount(stretch, sizes).astype(np.float64)
+    means = (np.bincount(stretch, sizes * values) / weight for values in (knots, smooth, expected))
+    return (*means, weight)
 
 
 def _best_thresholds(p: Floats, tags: Floats) -> Floats:

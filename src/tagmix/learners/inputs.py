@@ -36,7 +36,8 @@ def as_bags(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> Bags:
     )
     if reset and y is None:  # in scikit-learn's words
         raise BagsError(
-            "EMM requires y to be passed, but the target y is None: pass images × tags, or a label an image."
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None: pass images "
+            "× tags, or a label an image."
         )
     _check_as_many(matrix.shape[0], tags)
     return Bags(csr_array(matrix), np.arange(matrix.shape[0] + 1), tags, names)

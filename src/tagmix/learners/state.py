@@ -79,7 +79,7 @@ def _restore(learner: "TagLearner", fields: Any, arrays: dict[str, Any]) -> None
         if "." not in name:
             setattr(learner, _checked_name(name), array)
     for name, number in fields["numbers"].items():
-        setattr(learner, _checked_name(name), number)
+        setattr(learner, _checked_name(name), tuple(number) if isinstance(number, list) else number)
 
 
 def _checked_name(name: str) -> str:

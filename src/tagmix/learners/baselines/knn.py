@@ -1,5 +1,6 @@
 """KNN: tags voted by the nearest pictures, near ones louder."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -39,9 +40,9 @@ class Voters(PictureLearner):
     tag_starts_: Ints
     loo_accuracy_: float
 
+    @abstractmethod
     def _shares(self, apart: Floats, tags: Counts, size: int) -> Floats:
         """Return weights, pictures × gallery, of the neighbours that ``size`` lets in."""
-        raise NotImplementedError
 
     def _fit_votes(self, bags: Bags, sizes: Sequence[int]) -> int:
         """Set gallery, tags and view weights, and return the best of ``sizes``."""

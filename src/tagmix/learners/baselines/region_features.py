@@ -6,6 +6,7 @@ length of about 1, so that one ridge suits all views.
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeAlias
@@ -137,13 +138,13 @@ class LinearLearner(TagLearner):
     max_iter: int
     random_state: Any
 
+    @abstractmethod
     def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
         """Return the weights (features and bias × tags); ``start`` has those of a stronger ridge."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _rank(self, bags: Bags, scores: Floats, biases: Floats) -> Floats:
         """Return pictures × tags from the scores of the features' rows; without regions, by the biases."""
-        raise NotImplementedError
 
     def _views(self, bags: Bags) -> dict[str, Any]:
         return pooled_views(bags) if self.whole_pictures else bags.views

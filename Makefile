@@ -34,14 +34,14 @@ test: lint ## everything that must pass before a commit: lint, tests, doctests
 bench: $(INSTALLED_BENCH) ## measure speed beside the peers (installs the bench extra)
 	$(BIN)/python -m benchmarks
 
-reproduce: ## the paper's experiments (not there yet)
-	@echo "Nothing to reproduce yet: the paper's experiments and its rivals come next."
+reproduce: setup ## the paper's experiments on data (TAGMIX_DATA=folder) and on drawn scenes, about an hour
+	$(BIN)/tagmix reproduce $(STUDIES)
 
 docs: $(INSTALLED_DOCS) ## build the pages into docs/_build/html, warnings are errors
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
 
 clean: ## remove caches and outputs; .venv stays (delete it by hand to start afresh)
-	rm -rf build dist docs/_build demo-out bench-out .coverage
+	rm -rf build dist docs/_build demo-out bench-out reproduce-out evaluate-out .coverage
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 

@@ -9,11 +9,11 @@ from tagmix.annotate import train
 from tagmix.datasets import Album, Item, open_album
 from tagmix.datasets.items import TrueRegion
 from tagmix.datasets.scenes import draw_album
+from tagmix.experiments.region_truth import Seen, region_tags, see
 from tagmix.images.sketch import Recipe
 from tagmix.report import album_results
 from tagmix.report.album_results import HeldOut, cases_of, curves_of, hold_out, scores_of
 from tagmix.report.looks import SIDE, looks_of
-from tagmix.report.region_truth import Seen, region_tags, see
 
 
 @pytest.fixture(scope="module")
@@ -25,16 +25,17 @@ def journey(tmp_path_factory):
     return album, training, hold_out(training.annotator, test)
 
 
-def test_a_region_is_named_by_the_tag_of_most_of_its_named_pixels(tmp_path):
+@pytest.mark.parametrize(("width", "named"), [(4, "sea"), (3, "")])
+def test_a_region_is_named_by_most_of_its_pixels_and_those_nobody_named_count(tmp_path, width, named):
     Image.new("RGB", (10, 4)).save(tmp_path / "a.png")
-    regions = (TrueRegion("sky", box=(0, 0, 10, 2)), TrueRegion("sea", box=(0, 2, 3, 2)))
+    regions = (TrueRegion("sky", box=(0, 0, 10, 2)), TrueRegion("sea", box=(0, 2, width, 2)))
     item = Item(tmp_path / "a.png", ("sky",), regions=regions, id="a.png")
     album = Album((item,), tmp_path)
     labels = np.zeros((4, 10), np.int32)
-    labels[2:] = 1  # three columns of sea, seven that nobody has named
+    labels[2:] = 1  # of 15 pixels, two rows of sea: 8 or 6
     labels[3, 5:] = 2
     seen = Seen(np.zeros((4, 10, 3), np.uint8), labels)
-    assert region_tags(album, item, seen) == ["sky", "sea", ""]
+    assert region_tags(album, item, seen) == ["sky", named, ""]
 
 
 def test_pictures_are_seen_as_they_were_described(journey):

@@ -9,11 +9,11 @@ from tagmix.annotate import Training, train
 from tagmix.datasets import Item, open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.evaluation.metrics import top_k_accuracy
+from tagmix.experiments.region_truth import see
 from tagmix.learners.tuning import Choice
 from tagmix.report import looks
 from tagmix.report.album_demo import travel
 from tagmix.report.album_results import curves_of, hold_out, scores_of
-from tagmix.report.region_truth import see
 
 QUICK = {"n_words": 30, "n_colours": 8, "n_patches": 100, "restarts": 1, "places": True}
 

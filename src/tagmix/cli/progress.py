@@ -14,6 +14,8 @@ STAGES = {
     "pictures": "describing pictures",
     "evidence": "choosing the weight of the words",
     "model": "learning tags",
+    "truth": "finding the tags of regions",
+    "tasks": "measuring",
     "page": "writing the page",
 }
 

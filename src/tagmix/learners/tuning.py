@@ -6,21 +6,24 @@ ranked better.
 """
 
 import warnings
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
+from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.metrics import top_k_accuracy
+from tagmix.evaluation.search import line_search
 from tagmix.learners.calibration import fit_calibration, probabilities
 from tagmix.learners.emm import EMM
 
-START, STEP, LOWEST, HIGHEST = 0.1, 3.0, 0.001, 1.0
+START = 0.1
+# Steps of three around it, four down and two up.
+VALUES = tuple(round(START * 3.0**step, 6) for step in range(-4, 3))
 # More pictures than this would not change the choice, only its price.
 ENOUGH = 2000
 Evidence = dict[str, float]
@@ -56,23 +59,14 @@ def choose_evidence(
             f"choosing κ by {folds} folds needs at least {2 * folds} pictures with tags and regions, got "
             f"{len(part)}: add some, or give evidence (0.1 is a fair guess)."
         )
-    tried: dict[tuple[float, ...], float] = {}
     shown = k or max(1, min(5, part.n_tags // 2))
 
     def accuracy(evidence: Evidence) -> float:
-        key = tuple(evidence[view] for view in views)
-        if key not in tried:
-            tried[key] = _held_out_accuracy(
-                clone(emm).set_params(evidence=evidence), part, shown, folds, seed
-            )
-            if progress is not None:
-                progress(len(tried))
-        return tried[key]
+        return _held_out_accuracy(clone(emm).set_params(evidence=evidence), part, shown, folds, seed)
 
-    best = dict.fromkeys(views, START)
-    for view in views:
-        best = max(_line(best, view, accuracy), key=accuracy)
-    return Choice(best, accuracy(best), _frequency_accuracy(part, shown, folds, seed), tried)
+    found = line_search(dict.fromkeys(views, VALUES), dict.fromkeys(views, START), accuracy, progress)
+    tried = {tuple(setting.values()): value for setting, value in found.tried}
+    return Choice(found.setting, found.value, _frequency_accuracy(part, shown, folds, seed), tried)
 
 
 def most_tried(n_views: int) -> int:
@@ -81,23 +75,7 @@ def most_tried(n_views: int) -> int:
     >>> most_tried(3)
     19
     """
-    return 1 + 6 * n_views
-
-
-def _line(evidence: Evidence, view: str, accuracy: Callable[[Evidence], float]) -> Iterable[Evidence]:
-    """Return the settings along one view: from here down and up, each way for as long as it gains."""
-    line = [evidence]
-    for factor in (1 / STEP, STEP):
-        here = evidence
-        while True:
-            there = {**here, view: round(here[view] * factor, 6)}
-            if not LOWEST <= there[view] <= HIGHEST:
-                break
-            line.append(there)
-            if accuracy(there) <= accuracy(here):
-                break
-            here = there
-    return line
+    return 1 + (len(VALUES) - 1) * n_views
 
 
 def _some(bags: Bags, seed: int) -> Bags:
@@ -107,14 +85,10 @@ def _some(bags: Bags, seed: int) -> Bags:
     return bags[np.sort(chosen)]
 
 
-def _parts(bags: Bags, folds: int, seed: int) -> Iterable[tuple[Any, Any]]:
-    return KFold(folds, shuffle=True, random_state=seed).split(np.arange(len(bags)))
-
-
 def _frequency_accuracy(bags: Bags, k: int, folds: int, seed: int) -> float:
     """Return the top-k accuracy of the tags that are most frequent on the other pictures."""
     scores: Floats = np.empty((len(bags), bags.n_tags))
-    for train, test in _parts(bags, folds, seed):
+    for train, test in picture_folds(len(bags), folds, seed=seed):
         scores[test] = np.asarray(bags.captions[train].sum(axis=0)).ravel()
     return top_k_accuracy(bags.tags, scores, k)
 
@@ -122,7 +96,7 @@ def _frequency_accuracy(bags: Bags, k: int, folds: int, seed: int) -> float:
 def _held_out_accuracy(emm: EMM, bags: Bags, k: int, folds: int, seed: int) -> float:
     """Return the top-k accuracy of pictures by models that did not see them."""
     scores: Floats = np.empty((len(bags), bags.n_tags))
-    for train, test in _parts(bags, folds, seed):
+    for train, test in picture_folds(len(bags), folds, seed=seed):
         fitted = clone(emm).set_params(learning="likelihood", calibration_folds=0, verbose=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit with the chosen κ says it again

@@ -11,7 +11,7 @@ from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.datasets import Album, Item
 from tagmix.evaluation.metrics import top_k_accuracy, top_k_ceiling
-from tagmix.report.region_truth import Seen, region_tags, see
+from tagmix.experiments.region_truth import Seen, region_tags, see
 
 RGB = NDArray[np.uint8]
 CURVE = 20

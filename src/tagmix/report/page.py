@@ -25,6 +25,24 @@ class Row(NamedTuple):
     look: str = ""
 
 
+class Cell(NamedTuple):
+    """One cell of a grid: its text, small print below, a bar for a share; ``look`` is a class of the CSS."""
+
+    text: str
+    small: str = ""
+    share: float | None = None
+    look: str = ""
+
+
+class Line(NamedTuple):
+    """One line of a grid."""
+
+    name: str
+    note: str
+    cells: Sequence[Cell]
+    look: str = ""
+
+
 class Picture(NamedTuple):
     """One picture to show: for each region its true and its found tag, then the tags of the whole."""
 
@@ -53,12 +71,19 @@ def header(eyebrow: str, title: str, lead: str) -> str:
 
 def paragraph(text: str, look: str = "") -> str:
     """Return one paragraph of plain text."""
-    return f"<p{_class(look)}>{_prose(text)}</p>"
+    return f"<p{_class(look)}>{prose(text)}</p>"
 
 
-def section(title: str, *parts: str) -> str:
-    """Return a heading and what stands below it."""
-    return f"<section>\n<h2>{escape(title)}</h2>\n{chr(10).join(parts)}\n</section>"
+def section(title: str, *parts: str, anchor: str = "") -> str:
+    """Return a heading and what stands below it; ``contents`` finds it by its anchor."""
+    name = f' id="{escape(anchor, quote=True)}"' if anchor else ""
+    return f"<section{name}>\n<h2>{escape(title)}</h2>\n{chr(10).join(parts)}\n</section>"
+
+
+def contents(titles: Iterable[str]) -> str:
+    """Return links to sections, whose anchors are s0, s1 and so on."""
+    items = "".join(f'<li><a href="#s{i}">{escape(title)}</a></li>' for i, title in enumerate(titles))
+    return f'<ul class="toc">{items}</ul>'
 
 
 def columns(*parts: str) -> str:
@@ -68,13 +93,13 @@ def columns(*parts: str) -> str:
 
 def figure(svg: str, caption: str) -> str:
     """Return a drawing of ``tagmix.report.figures`` with its caption."""
-    return f"<figure>\n{svg}\n<figcaption>{_prose(caption)}</figcaption>\n</figure>"
+    return f"<figure>\n{svg}\n<figcaption>{prose(caption)}</figcaption>\n</figure>"
 
 
 def tiles(items: Iterable[tuple[str, str, str]]) -> str:
     """Return large numbers with what they mean: (number, meaning, look)."""
     drawn = (
-        f"<div{_class(f'tile {look}')}><b>{escape(number)}</b><span>{_prose(meaning)}</span></div>"
+        f"<div{_class(f'tile {look}')}><b>{escape(number)}</b><span>{prose(meaning)}</span></div>"
         for number, meaning, look in items
     )
     return f'<div class="tiles">{"".join(drawn)}</div>'
@@ -92,6 +117,33 @@ def table(heads: Sequence[str], rows: Iterable[Row]) -> str:
         f'<div class="scroll"><table><thead><tr>{first}</tr></thead>\n'
         f"<tbody>{chr(10).join(lines)}</tbody></table></div>"
     )
+
+
+def grid(heads: Sequence[str], lines: Iterable[Line]) -> str:
+    """Return a table of anything; what is too wide scrolls, and the names stay."""
+    first = "".join(f'<th scope="col">{prose(head)}</th>' for head in heads)
+    drawn = []
+    for line in lines:
+        note = f"<small>{prose(line.note)}</small>" if line.note else ""
+        cells = "".join(_cell(cell) for cell in line.cells)
+        drawn.append(
+            f'<tr{_class(line.look)}><th scope="row"><bdi>{prose(line.name)}</bdi>{note}</th>{cells}</tr>'
+        )
+    return (
+        f'<div class="scroll"><table class="grid"><thead><tr>{first}</tr></thead>\n'
+        f"<tbody>{chr(10).join(drawn)}</tbody></table></div>"
+    )
+
+
+def subsection(title: str, *parts: str) -> str:
+    """Return a smaller heading and what stands below it; nothing if nothing does."""
+    body = chr(10).join(part for part in parts if part)
+    return f'<h3 class="sub">{prose(title)}</h3>\n{body}' if body else ""
+
+
+def folded(title: str, *parts: str) -> str:
+    """Return what is shown only when asked for."""
+    return f"<details><summary>{prose(title)}</summary>\n{chr(10).join(parts)}\n</details>"
 
 
 def facts(items: Mapping[str, str]) -> str:
@@ -186,9 +238,15 @@ def _ranked(tag: str, p: float, hit: bool) -> str:
     )
 
 
-def _prose(text: str) -> str:
-    """Return running text, with no line broken between a number and its per cent."""
-    return escape(text).replace(" %", "\u00a0%")
+def prose(text: str) -> str:
+    """Return running text: no line broken between a number and its per cent, EMM's letter set low."""
+    return re.sub(r"\bEMM_([md])\b", r"EMM<sub>\1</sub>", escape(text).replace(" %", "\u00a0%"))
+
+
+def _cell(cell: Cell) -> str:
+    small = f"<small>{prose(cell.small)}</small>" if cell.small else ""
+    bar = "" if cell.share is None else _bar(cell.share)
+    return f"<td{_class(cell.look)}>{prose(cell.text)}{bar}{small}</td>"
 
 
 def _share(value: float | None) -> str:

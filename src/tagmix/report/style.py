@@ -53,6 +53,24 @@ td {{ padding: .5rem .9rem .5rem 0; width: 19%; vertical-align: middle; }}
 .bar i {{ display: block; height: 100%; border-radius: 3px; background: {ACCENT}; }}
 .quiet .bar i {{ background: #9aa5ae; }}
 .wrong .bar i {{ background: {WARM}; }}
+.grid td {{ width: auto; white-space: nowrap; vertical-align: top; }}
+.grid td small {{ display: block; color: {MUTED}; font-size: .8rem; line-height: 1.3; }}
+.grid td .bar {{ min-width: 5.5rem; max-width: 9rem; }}
+.grid th {{ vertical-align: top; }}
+.grid thead th {{ vertical-align: bottom; min-width: 3rem; }}
+.grid tbody th {{ position: sticky; left: 0; background: {PAPER}; min-width: 15rem; }}
+.grid .text {{ white-space: normal; min-width: 12rem; overflow-wrap: anywhere; }}
+.grid .best {{ font-weight: 600; }}
+.grid sub, p sub, span sub {{ font-size: .75em; line-height: 0; }}
+.grid .quiet th, .grid .quiet td {{ color: {MUTED}; }}
+.sub {{ font-size: 1.08rem; font-weight: 600; margin: 2rem 0 .2rem; }}
+.said {{ border-left: 3px solid {ACCENT}; padding-left: .9rem; }}
+.toc {{ display: flex; flex-wrap: wrap; gap: .2rem 1.4rem; margin: 1.5rem 0 0; font-size: .9rem; padding: 0;
+  list-style: none; font-family: system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; }}
+.toc a {{ color: {ACCENT}; }}
+details {{ margin: .6rem 0; }}
+summary {{ cursor: pointer; font-family: system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif;
+  font-size: .92rem; }}
 .card {{ border-top: 1px solid {LINE}; padding: 1.1rem 0 1.2rem; font-size: .9rem; }}
 .card h3 {{ margin: 0 0 .6rem; font-size: .9rem; font-weight: 600; }}
 .card h3 span {{ color: {MUTED}; font-weight: 400; }}
@@ -109,6 +127,10 @@ td {{ padding: .5rem .9rem .5rem 0; width: 19%; vertical-align: middle; }}
 .guesses .shown {{ color: {INK}; font-weight: 600; }}
 .guesses .bar {{ margin: 0; height: 7px; }}
 .guesses li:not(.shown) .bar i {{ background: #9aa5ae; }}
+dl.said-by {{ flex: 1 0 100%; grid-template-columns: fit-content(9rem) 1fr; gap: .2rem 1rem;
+  margin: 0; }}
+.said-by span {{ white-space: nowrap; margin-right: .45em; color: {MUTED}; display: inline-block; }}
+.said-by .hit {{ color: {INK}; font-weight: 600; }}
 .looks {{ display: grid; grid-template-columns: minmax(4rem, 8rem) 1fr; gap: .45rem 1rem; margin: 1rem 0;
   align-items: center; font-size: .9rem; }}
 .looks dt {{ color: {INK}; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
@@ -126,11 +148,12 @@ footer {{ margin-top: 3rem; border-top: 1px solid {LINE}; }}
   .regions .true, .regions .found {{ font-size: .8rem; padding-left: .3rem; padding-right: .2rem; }}
   .tags {{ grid-template-columns: 1fr; }}
   .rank {{ columns: 1; }}
-  .looks {{ grid-template-columns: minmax(0, 5.5rem) 1fr; }}
+  dl.looks {{ grid-template-columns: minmax(0, 5.5rem) 1fr; }}
   .wide .l {{ font-size: 19px; }} .wide .m {{ font-size: 16px; }} .wide .s {{ font-size: 13.5px; }}
   table {{ font-size: .88rem; }}
+  .grid tbody th {{ min-width: 8rem; }}
   th, td {{ padding-right: .6rem; }}
-  dl {{ grid-template-columns: 1fr; }} dd {{ margin-bottom: .4rem; }}
+  dl:not(.said-by) {{ grid-template-columns: 1fr; }} dd {{ margin-bottom: .4rem; }}
 }}
 @media print {{ h2 {{ break-after: avoid; }} figure, .card, .looks dd {{ break-inside: avoid; }} }}
 """.strip()

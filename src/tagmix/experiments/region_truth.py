@@ -10,6 +10,7 @@ from tagmix.datasets import Album, Item
 from tagmix.images.decode import decode
 from tagmix.images.segment import segment
 from tagmix.images.sketch import Recipe
+from tagmix.images.work import read_content
 
 
 class Seen(NamedTuple):
@@ -21,15 +22,14 @@ class Seen(NamedTuple):
 
 def see(path: Path, recipe: Recipe) -> Seen:
     """Return the picture and its regions exactly as the recipe describes them."""
-    image = decode(path.read_bytes(), max_side=recipe.max_side)
+    image = decode(read_content(path), max_side=recipe.max_side)
     return Seen(image, segment(image, method=recipe.segmenter, n_regions=recipe.n_regions))
 
 
 def region_tags(album: Album, item: Item, seen: Seen) -> list[str]:
-    """Return the tag that most of each region's named pixels carry; empty where none is named."""
+    """Return the tag that most of each region's pixels carry; empty where most are unnamed."""
     truth = album.region_truth(item, seen.image.shape)
     n_regions, n_names = int(seen.labels.max()) + 1, len(truth.names)
     pairs = seen.labels.astype(np.int64).ravel() * n_names + truth.labels.ravel()
     counts = np.bincount(pairs, minlength=n_regions * n_names).reshape(n_regions, n_names)
-    counts[:, 0] = 0
-    return [truth.names[c] if row[c] else "" for c, row in zip(counts.argmax(axis=1), counts, strict=True)]
+    return [truth.names[c] if c else "" for c in counts.argmax(axis=1)]

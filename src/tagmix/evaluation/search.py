@@ -1,0 +1,60 @@
+"""Search one setting after the other, each along its own ordered values, for as long as it gains."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+Setting = dict[str, Any]
+
+
+class Found(NamedTuple):
+    """The best setting, its value, and every setting that was tried with its value, in that order."""
+
+    setting: Setting
+    value: float
+    tried: tuple[tuple[Setting, float], ...]
+
+
+def line_search(
+    axes: Mapping[str, Sequence[Any]],
+    start: Mapping[str, Any],
+    value: Callable[[Setting], float],
+    progress: Callable[[int], None] | None = None,
+) -> Found:
+    """Return the best setting found from ``start``: along each axis down and up, until a step does not gain.
+
+    No setting is tried twice; of equals the earlier wins. ``progress`` is called with the number of
+    settings tried so far, at most one and all the other values of every axis.
+
+    >>> found = line_search({"x": range(9), "y": range(9)}, {"x": 4, "y": 4}, lambda s: -abs(s["x"] - 2))
+    >>> found.setting, found.value, len(found.tried)
+    ({'x': 2, 'y': 4}, 0, 7)
+    """
+    tried: dict[tuple[Any, ...], tuple[Setting, float]] = {}
+
+    def worth(setting: Setting) -> float:
+        key = tuple(setting[name] for name in axes)
+        if key not in tried:
+            tried[key] = setting, value(setting)
+            if progress is not None:
+                progress(len(tried))
+        return tried[key][1]
+
+    best: Setting = {name: start[name] for name in axes}
+    worth(best)
+    for name, values in axes.items():
+        best = max(_line(best, name, list(values), worth), key=worth)
+    return Found(best, worth(best), tuple(tried.values()))
+
+
+def _line(best: Setting, name: str, values: list[Any], worth: Callable[[Setting], float]) -> list[Setting]:
+    line = [best]
+    place = values.index(best[name])
+    for way in (values[:place][::-1], values[place + 1 :]):
+        here = best
+        for step in way:
+            there = {**here, name: step}
+            line.append(there)
+            if worth(there) <= worth(here):
+                break
+            here = there
+    return line

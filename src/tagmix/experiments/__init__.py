@@ -1,0 +1,1 @@
+"""Experiments: the paper's, and the same on anybody's album."""

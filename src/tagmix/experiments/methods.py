@@ -1,0 +1,169 @@
+"""The methods of the comparison, and what of each is chosen inside the training part.
+
+All choices are made the same way: by the top-5 accuracy on training pictures that are held out. Methods
+with a shortcut (closed-form leave-one-out, a path of ridges) use it inside ``fit``; for the others the axes
+here are searched one after the other by ``evaluation.search`` on three folds.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from tagmix.arrays import Floats
+from tagmix.bags import Bags
+from tagmix.evaluation.folds import picture_folds
+from tagmix.evaluation.protocol import choose
+from tagmix.evaluation.search import Found, Setting, line_search
+from tagmix.learners import (
+    DBA,
+    EMM,
+    KNN,
+    CandidateEM,
+    CorrLDA,
+    KernelRidge,
+    LinearRanker,
+    MaxPooling,
+    NaiveRegions,
+    TagProp,
+    TopicRidge,
+    TwoPassKNN,
+)
+from tagmix.learners.fitting import useful_images
+from tagmix.learners.tuning import VALUES, choose_evidence
+
+# Training pictures that settings are chosen on, their folds, and the tags: the most frequent ones.
+ENOUGH, FOLDS, ENOUGH_TAGS = 1000, 3, 400
+# The words of text, and the iterations of EMM and DBA on it: each costs tags × words, up to 100 million.
+TEXT, TEXT_ITERATIONS = ("text",), 20
+# ν2 stays 1: the weights that solve the margin problem depend on ν1/ν2 alone.
+NU1 = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+EVIDENCE_START = VALUES[3]
+
+
+class Method(NamedTuple):
+    """A learner, the ordered values of what is chosen, and where the search begins.
+
+    ``evidence.sift`` is the entry "sift" of the setting ``evidence``; ``total_alpha/tags`` is a
+    ``total_alpha`` for each tag there is.
+    """
+
+    learner: Any
+    axes: Mapping[str, Sequence[Any]]
+    start: Mapping[str, Any]
+
+    def configured(self, setting: Mapping[str, Any], n_tags: int) -> Any:
+        """Return a fresh learner with this setting, for so many tags.
+
+        >>> dba = method_of("DBA", ("sift",)).configured({"evidence.sift": 0.3, "total_alpha/tags": 0.1}, 374)
+        >>> dba.evidence, dba.total_alpha
+        ({'sift': 0.3}, 37.4)
+        """
+        params: dict[str, Any] = {}
+        for name, value in setting.items():
+            outer, dot, inner = name.partition(".")
+            whole, slash, _ = name.partition("/")
+            if dot:
+                params.setdefault(outer, {})[inner] = value
+            else:
+                params[whole] = value * n_tags if slash and value is not None else value
+        return clone(self.learner).set_params(**params)
+
+    def without(self, fixed: Mapping[str, Any]) -> "Method":
+        """Return the method with some settings held: they are no longer chosen."""
+        axes = {name: values for name, values in self.axes.items() if re.split("[./]", name)[0] not in fixed}
+        start = {name: self.start[name] for name in axes}
+        return Method(clone(self.learner).set_params(**fixed), axes, start)
+
+
+class Frequency(BaseEstimator):  # type: ignore[misc]
+    """Rank the tags by how many training pictures have them, whatever a picture shows."""
+
+    def fit(self, X: Bags, y: Any = None) -> Self:
+        """Count the tags."""
+        self.counts_ = np.asarray(X.captions.sum(axis=0), dtype=np.float64).ravel()
+        return self
+
+    def decision_scores(self, X: Bags) -> Floats:
+        """Return the same for every picture."""
+        return np.tile(self.counts_, (len(X), 1))
+
+
+class CalibratedEMM(BaseEstimator):  # type: ignore[misc]
+    """EMM as ``tagmix train`` uses it: κ chosen and tags ranked by calibrated probability."""
+
+    def fit(self, X: Bags, y: Any = None) -> Self:
+        """Choose κ on held-out training pictures, then learn and calibrate."""
+        emm = EMM(learning="likelihood")
+        self.choice_ = choose_evidence(emm, X)
+        self.emm_ = emm.set_params(evidence=self.choice_.evidence).fit(X)
+        return self
+
+    def decision_scores(self, X: Bags) -> Floats:
+        """Return the calibrated probability of each tag."""
+        return self.emm_.predict_marginals(X)
+
+    def predict_regions(self, X: Bags, captioned: bool = False) -> Floats:
+        """Return p(tag | region)."""
+        return self.emm_.predict_regions(X, captioned)
+
+
+def _plain(learner: Any) -> Callable[[Sequence[str]], Method]:
+    return lambda views: Method(learner, {}, {})
+
+
+def _with_evidence(learner: Any, **more: tuple[Sequence[Any], Any]) -> Callable[[Sequence[str]], Method]:
+    """Return a method whose κ of each view is chosen, and then ``more``: name → (values, start)."""
+
+    def make(views: Sequence[str]) -> Method:
+        axes: dict[str, Sequence[Any]] = {f"evidence.{view}": VALUES for view in views}
+        start = dict.fromkeys(axes, EVIDENCE_START)
+        for name, (values, first) in more.items():
+            axes[name], start[name] = values, first
+        short = {"max_iter": TEXT_ITERATIONS} if tuple(views) == TEXT else {}
+        return Method(clone(learner).set_params(**short), axes, start)
+
+    return make
+
+
+METHODS: dict[str, Callable[[Sequence[str]], Method]] = {
+    "frequency": _plain(Frequency()),
+    "CorrLDA": _with_evidence(CorrLDA(max_iter=20)),
+    "DBA": _with_evidence(DBA(), **{"total_alpha/tags": ((None, 0.1, 1.0), None)}),
+    "EMM_m": _with_evidence(EMM(learning="likelihood", calibration_folds=0)),
+    "EMM_d": _with_evidence(EMM(learning="margin", calibration_folds=0), nu1=(NU1, 1e-4)),
+    "EMM_calibrated": _plain(CalibratedEMM()),
+    "TopicRidge": _plain(TopicRidge()),
+    "KNN": _plain(KNN()),
+    "TagProp": _plain(TagProp()),
+    "TwoPassKNN": _plain(TwoPassKNN()),
+    "KernelRidge": _plain(KernelRidge()),
+    "LinearRanker": _plain(LinearRanker()),
+    "NaiveRegions": _plain(NaiveRegions()),
+    "CandidateEM": _plain(CandidateEM()),
+    "MaxPooling": _plain(MaxPooling()),
+}
+
+
+def method_of(name: str, views: Sequence[str]) -> Method:
+    """Return the method of a name for these words."""
+    return METHODS[name](views)
+
+
+def chosen(method: Method, bags: Bags, *, k: int = 5, seed: int = 0) -> Found | None:
+    """Return the setting that ranks held-out pictures of these (training) bags best; None without axes."""
+    if not method.axes:
+        return None
+    if bags.n_tags > ENOUGH_TAGS:
+        counts = np.asarray(bags.captions.sum(axis=0)).ravel()
+        bags = bags.select_tags(np.sort(np.argsort(-counts, kind="stable")[:ENOUGH_TAGS]))
+    useful = np.flatnonzero(useful_images(bags))
+    part = bags[np.sort(np.random.default_rng(seed).permutation(useful)[:ENOUGH])]
+    folds = picture_folds(len(part), FOLDS, seed=seed)
+
+    def accuracy(setting: Setting) -> float:
+        return choose(method.configured(setting, part.n_tags), [{}], part, folds, k=k).score
+
+    return line_search(method.axes, method.start, accuracy)

@@ -1,0 +1,110 @@
+"""Points of a curve: the same data with fewer tags, fewer pictures, fewer words, or a setting held."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from tagmix.arrays import Floats, Ints, is_sparse
+from tagmix.bags import Bags
+from tagmix.experiments.data import Part
+
+
+def at_point(part: Part, point: Mapping[str, Any]) -> Part:
+    """Return the part as the point has it; what is no change of data is left to the method."""
+    for name, change in CHANGES.items():
+        if name in point:
+            part = change(part, point)
+    return part
+
+
+def settings_at(point: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that the point holds.
+
+    >>> settings_at({"tags": 100}), settings_at({"evidence": 0.1})
+    ({}, {'evidence': 0.1})
+    """
+    return {name: value for name, value in point.items() if name not in CHANGES and name != "draw"}
+
+
+def with_views(part: Part, views: tuple[str, ...]) -> Part:
+    """Return the part described by some of its views only."""
+
+    def some(bags: Bags) -> Bags:
+        kept = {view: bags.views[view] for view in views}
+        return Bags(kept, bags.offsets, tags=bags.tags, tag_names=bags.tag_names, ids=bags.ids)
+
+    return Part(some(part.train), some(part.test), part.truth)
+
+
+def fewer_tags(part: Part, point: Mapping[str, Any]) -> Part:
+    """Return the part with the most frequent tags of training only, and pictures that have one of them."""
+    counts = np.asarray(part.train.captions.sum(axis=0), dtype=np.int64).ravel()  # sums are unsigned
+    kept = np.sort(np.argsort(-counts, kind="stable")[: int(point["tags"])])
+    column = np.full(part.train.n_tags, -1)
+    column[kept] = np.arange(len(kept))
+    truth = np.where(part.truth >= 0, column[part.truth], -1)
+    train, test = (bags.select_tags(kept) for bags in (part.train, part.test))
+    return _without_bare(Part(train, test, truth))
+
+
+def fewer_pictures(part: Part, point: Mapping[str, Any]) -> Part:
+    """Return the part with some training pictures, drawn by the number of the draw."""
+    rng = np.random.default_rng(int(point.get("draw", 0)))
+    chosen = rng.permutation(len(part.train))[: int(point["pictures"])]
+    return part._replace(train=part.train[np.sort(chosen)])
+
+
+def fewer_words(part: Part, point: Mapping[str, Any]) -> Part:
+    """Return the part with every word of every region kept by chance, with the probability of the point."""
+    rng = np.random.default_rng(0)
+    train, test = (_thinned(bags, float(point["words"]), rng) for bags in (part.train, part.test))
+    return Part(train, test, part.truth)
+
+
+def shorter_captions(part: Part, point: Mapping[str, Any]) -> Part:
+    """Return the part with at most so many tags a picture, chosen by chance, in training and in test."""
+    rng = np.random.default_rng(0)
+    train, test = (_shortened(bags, int(point["caption"]), rng) for bags in (part.train, part.test))
+    return Part(train, test, part.truth)
+
+
+CHANGES: dict[str, Callable[[Part, Mapping[str, Any]], Part]] = {
+    "tags": fewer_tags,
+    "pictures": fewer_pictures,
+    "words": fewer_words,
+    "caption": shorter_captions,
+}
+
+
+def _without_bare(part: Part) -> Part:
+    """Return the part without pictures that have no tag: a ranking of them cannot be right."""
+    train, test = (np.flatnonzero(np.diff(bags.captions.indptr)) for bags in (part.train, part.test))
+    kept: Ints = np.zeros(len(part.test), dtype=np.int64)
+    kept[test] = 1
+    regions = np.repeat(kept, np.diff(part.test.offsets)) > 0
+    return Part(part.train[train], part.test[test], part.truth[regions])
+
+
+def _thinned(bags: Bags, share: float, rng: np.random.Generator) -> Bags:
+    def thin(view: Any) -> Any:
+        if not is_sparse(view):
+            return view
+        kept = rng.binomial(view.data.astype(np.int64), share)
+        return csr_array((kept, view.indices, view.indptr), shape=view.shape)
+
+    views = {name: thin(view) for name, view in bags.views.items()}
+    return Bags(views, bags.offsets, tags=bags.tags, tag_names=bags.tag_names, ids=bags.ids)
+
+
+def _shortened(bags: Bags, most: int, rng: np.random.Generator) -> Bags:
+    tags = bags.captions
+    order: Floats = rng.random(tags.nnz)
+    rows = np.repeat(np.arange(len(bags)), np.diff(tags.indptr))
+    by_row = np.lexsort((order, rows))
+    place = np.empty(tags.nnz, dtype=np.int64)
+    place[by_row] = np.arange(tags.nnz) - np.repeat(tags.indptr[:-1], np.diff(tags.indptr))
+    kept = place < most
+    shorter = csr_array((np.ones(int(kept.sum())), (rows[kept], tags.indices[kept])), shape=tags.shape)
+    return bags.with_tags(shorter, bags.tag_names)

@@ -1,0 +1,202 @@
+"""What one run of one method leaves behind: a JSON file that says everything about it."""
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from tagmix.arrays import Counts, Ints
+from tagmix.errors import TagmixError
+from tagmix.evaluation.blocks import Parts
+
+FORMAT = 1
+KINDS = {"chosen": dict, "seconds": dict, "metrics": dict, "provenance": dict, "tried": int, "n_train": int}
+LONGEST = 40  # tags kept of each picture's ranking: the paper's curves end there
+MAX_BYTES = 2**28  # of a file: 100,000 pictures take 20 MB
+
+
+class RecordError(TagmixError, ValueError):
+    """A file of results is damaged, or was written by another version."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One method on one part of one data set, at one point of a curve.
+
+    ``point`` says where on a curve, such as {"tags": 100}; empty for the whole data. ``views`` are the words
+    that are used, ``part`` the number of the fold.
+    """
+
+    data: str
+    method: str
+    views: tuple[str, ...]
+    part: int = 0
+    point: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Return the name of its file.
+
+        >>> Task("corel5k", "EMM_d", ("sift", "colour"), point={"tags": 100}).name
+        'corel5k--sift+colour--tags=100--EMM_d--0'
+        """
+        point = ",".join(f"{key}={value}" for key, value in self.point.items())
+        parts = (self.data, "+".join(self.views), point or "all", self.method, str(self.part))
+        return "--".join(re.sub(r"[^\w+=,.]", "_", part) for part in parts)
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Regions with a known tag: their picture, and the place of that tag in their ranking, from 1."""
+
+    picture: list[int]
+    free: list[int]
+    captioned: list[int]
+
+    def parts(self, k: int, captioned: bool) -> Parts:
+        """Return what each picture adds to the share of regions whose tag is among the k best.
+
+        >>> Regions([0, 0, 1], [1, 3, 2], [1, 1, 1]).parts(2, captioned=False).gain.tolist()
+        [1.0, 1.0]
+        """
+        place = np.asarray(self.captioned if captioned else self.free)
+        picture = np.asarray(self.picture, dtype=np.int64)
+        n = int(picture.max(initial=-1)) + 1
+        gain = np.bincount(picture, place <= k, minlength=n).astype(np.float64)
+        return Parts(gain, np.bincount(picture, minlength=n).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a task came to.
+
+    ``captions`` and ``top`` are tag numbers of each test picture: its own, and the first ``LONGEST`` of its
+    ranking. ``chosen`` are the settings found inside the training part, ``tried`` how many were tried,
+    ``metrics`` all of ``METRICS`` at 5 tags, over the whole ranking where they need it.
+    """
+
+    task: Task
+    chosen: dict[str, Any]
+    tried: int
+    seconds: dict[str, float]
+    n_train: int
+    tag_names: list[str]
+    ids: list[str]
+    captions: list[list[int]]
+    top: list[list[int]]
+    metrics: dict[str, float]
+    regions: Regions | None
+    provenance: dict[str, Any]
+
+    @property
+    def truth(self) -> Counts:
+        """Return the captions, pictures × tags of 0 and 1."""
+        rows = np.repeat(np.arange(len(self.captions)), [len(own) for own in self.captions])
+        columns = np.array([tag for own in self.captions for tag in own], dtype=np.int64)
+        shape = (len(self.captions), len(self.tag_names))
+        return csr_array((np.ones(len(columns)), (rows, columns)), shape=shape)
+
+    def picture_parts(self, k: int = 5) -> Parts:
+        """Return what each picture adds to the top-k accuracy, for k up to ``LONGEST``."""
+        best: Ints = np.asarray(self.top, dtype=np.int64)[:, :k]
+        hits = np.take_along_axis(self.truth.toarray(), best, axis=1).sum(axis=1)
+        given = np.array([len(own) for own in self.captions])
+        return Parts(2.0 * hits, (given + best.shape[1]).astype(np.float64))
+
+    def save(self, folder: Path) -> None:
+        """Write it, whole or not at all."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.task.name}.json"
+        scratch = path.with_suffix(f".{os.getpid()}.part")
+        fields = {f"format {FORMAT}": True, **asdict(self)}
+        scratch.write_text(json.dumps(fields, separators=(",", ":"), allow_nan=False), "utf-8")
+        scratch.replace(path)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read one; RecordError if it is damaged."""
+        try:
+            fields = json.loads(_content(path), parse_float=_number, parse_constant=_number)
+            fields.pop(f"format {FORMAT}")
+            task = fields.pop("task")
+            regions = fields.pop("regions")
+            _check_types(fields, task)
+            made = cls(
+                task=Task(**{**task, "views": tuple(task["views"])}),
+                regions=None if regions is None else Regions(**regions),
+                **fields,
+            )
+            _check_numbers(made)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise RecordError(
+                f"{str(path)!r} must be a result of this version, got {error!r:.80}: delete it and run again"
+            ) from error
+        return made
+
+
+def _content(path: Path) -> str:
+    # A pipe would wait for ever, a device never end
+    if not path.is_file() or path.stat().st_size > MAX_BYTES:
+        raise ValueError(f"no plain file of at most {MAX_BYTES:,} bytes")
+    return path.read_text("utf-8")
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):  # also 1e999
+        raise ValueError(f"{text:.20} is no number")
+    return number
+
+
+def _check_types(fields: dict[str, Any], task: dict[str, Any]) -> None:
+    """Raise ValueError unless everything is of the sort that it must be."""
+    sound = all(type(fields[name]) is kind for name, kind in KINDS.items())
+    sound = sound and all(_is_list_of(str, names) for names in (fields["tag_names"], fields["ids"]))
+    sound = sound and all(type(task[name]) is kind for name, kind in (("part", int), ("point", dict)))
+    sound = sound and _is_list_of(str, [task["data"], task["method"]]) and _is_list_of(str, task["views"])
+    sound = sound and all(
+        type(value) in (int, float) and abs(value) < 1e300  # a whole number may have any length
+        for value in (*fields["seconds"].values(), *fields["metrics"].values())
+    )
+    if not sound:
+        raise ValueError("names, numbers and settings are not what they must be")
+
+
+def _is_list_of(kind: type, values: Any) -> bool:
+    return type(values) is list and all(type(value) is kind for value in values)
+
+
+def _check_numbers(record: Record) -> None:
+    """Raise ValueError unless the parts fit together."""
+    n_tags, n = len(record.tag_names), len(record.captions)
+    if not 0 < n == len(record.top) == len(record.ids):
+        raise ValueError("captions, rankings and names do not fit together")
+    rows = (*record.captions, *record.top)
+    if not all(_are_numbers(row, 0, n_tags) and len(set(row)) == len(row) for row in rows):
+        raise ValueError("tags must be different numbers of tag_names")
+    if any(len(row) != min(LONGEST, n_tags) for row in record.top):
+        raise ValueError(f"rankings must have all tags, or {LONGEST}")
+    if record.regions is not None:
+        picture, *places = record.regions.picture, record.regions.free, record.regions.captioned
+        fit = all(len(place) == len(picture) > 0 and _are_numbers(place, 1, n_tags + 1) for place in places)
+        if not fit or not _are_numbers(picture, 0, n):
+            raise ValueError("regions do not fit together")
+
+
+def _are_numbers(values: Any, first: int, end: int) -> bool:
+    return _is_list_of(int, values) and (not values or first <= min(values) <= max(values) < end)
+
+
+def load_all(folder: Path, tasks: Sequence[Task]) -> Iterator[Record]:
+    """Yield the records of those tasks that are done."""
+    for task in tasks:
+        path = folder / f"{task.name}.json"
+        if path.is_file():
+            yield Record.load(path)

@@ -1,0 +1,206 @@
+"""Put the records of a contest together: which methods were tested on the same pictures.
+
+A *sample* is one method at one point of a curve, with the pictures of all its parts (folds) together. A
+*group* is a data set with one choice of words.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tagmix.arrays import Floats
+from tagmix.evaluation.blocks import Parts, quotient
+from tagmix.evaluation.significance import Interval, t_interval
+from tagmix.experiments.records import LONGEST, Record
+from tagmix.report.contest_numbers import Unit, joined
+
+K = 5
+
+
+class _Counts(NamedTuple):
+    """For each picture: right tags among the k best, the most there could be, tags given, times tested."""
+
+    hits: Floats
+    best: Floats
+    given: Floats
+    times: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One method at one point: its records, a part each (and a draw each, where training sets were drawn).
+
+    A picture that was tested once for each of several draws is one picture, with what it gained in all.
+    """
+
+    method: str
+    records: tuple[Record, ...]
+
+    @cached_property
+    def units(self) -> dict[Unit, list[Record]]:
+        """The records that tested the same pictures of the same part."""
+        found: dict[Unit, list[Record]] = {}
+        for record in sorted(self.records, key=lambda r: r.task.part):
+            found.setdefault((record.task.part, tuple(record.ids)), []).append(record)
+        return found
+
+    @cached_property
+    def longest(self) -> int:
+        """How many tags all rankings have."""
+        return min(len(record.top[0]) for record in self.records)
+
+    @cached_property
+    def _counts(self) -> dict[Unit, _Counts]:
+        return {unit: _summed(records, self.longest) for unit, records in self.units.items()}
+
+    def parts(self, k: int = K) -> dict[Unit, Parts]:
+        """Return what the pictures of each part add to the top-k accuracy."""
+        k = min(k, self.longest)
+        return {u: Parts(2 * c.hits[:, k - 1], c.given + k * c.times) for u, c in self._counts.items()}
+
+    def perfect(self, k: int = K) -> dict[Unit, Parts]:
+        """Return what they would add if every ranking were perfect."""
+        k = min(k, self.longest)
+        return {u: Parts(2 * c.best[:, k - 1], c.given + k * c.times) for u, c in self._counts.items()}
+
+    def first(self) -> float:
+        """Return P@1, the share of pictures whose first tag is right."""
+        parts = [Parts(c.hits[:, 0], c.times) for c in self._counts.values()]
+        return quotient(joined(parts))
+
+    def regions(self, k: int, captioned: bool) -> dict[Unit, Parts]:
+        """Return what the pictures of each part add to the share of regions named rightly."""
+        return {unit: _region_parts(records, k, captioned) for unit, records in self.units.items()}
+
+    @cached_property
+    def knows_regions(self) -> bool:
+        """Whether all records have regions with a known tag."""
+        return all(record.regions and record.regions.picture for record in self.records)
+
+    def score(self, k: int = K) -> float:
+        """Return the top-k accuracy of all parts together."""
+        return quotient(joined(list(self.parts(k).values())))
+
+    def ceiling(self, k: int = K) -> float:
+        """Return the top-k accuracy of a perfect ranking of the same pictures."""
+        return quotient(joined(list(self.perfect(k).values())))
+
+    def over_folds(self, parts: Mapping[Unit, Parts]) -> Interval | None:
+        """Return mean and t interval over parts, widened for what they share; None if there is only one."""
+        if len(parts) < 2:
+            return None
+        share = float(np.mean([len(r.ids) / r.n_train for r in self.records if r.n_train] or [0.0]))
+        return t_interval([quotient(part) for part in parts.values()], test_share=share)
+
+    def metric(self, name: str) -> float | None:
+        """Return the mean over the records of a metric they were saved with; None if one lacks it."""
+        values = [record.metrics.get(name) for record in self.records]
+        known = [float(value) for value in values if isinstance(value, int | float)]
+        return float(np.mean(known)) if len(known) == len(values) else None
+
+
+def _summed(records: Sequence[Record], longest: int) -> _Counts:
+    """Return the counts of records of the same pictures, added up."""
+    hits = sum(np.cumsum(hit_matrix(record)[:, :longest], axis=1) for record in records)
+    given = [np.array([len(own) for own in record.captions], dtype=np.float64) for record in records]
+    steps = np.arange(1.0, longest + 1)
+    best = sum(np.minimum(own[:, None], steps) for own in given)
+    times = np.full(len(records[0].ids), float(len(records)))
+    return _Counts(np.asarray(hits, dtype=np.float64), np.asarray(best), np.sum(given, axis=0), times)
+
+
+def hit_matrix(record: Record) -> Any:
+    """Return which of the tags ranked first are right, pictures × places.
+
+    Tags are looked up by number: pictures × all tags would be a gigabyte for thousands of each.
+    """
+    rows = np.repeat(np.arange(len(record.captions)), [len(own) for own in record.captions])
+    own = np.array([tag for caption in record.captions for tag in caption], dtype=np.int64)
+    top = np.asarray(record.top, dtype=np.int64).reshape(len(record.ids), -1)[:, :LONGEST]
+    n_tags = len(record.tag_names)
+    return np.isin(np.arange(len(top))[:, None] * n_tags + top, rows * n_tags + own)
+
+
+def _region_parts(records: Sequence[Record], k: int, captioned: bool) -> Parts:
+    n = len(records[0].ids)
+    total = Parts(np.zeros(n), np.zeros(n))
+    for record in records:
+        if record.regions:
+            new = record.regions.parts(k, captioned)
+            total.gain[: len(new.gain)] += new.gain[:n]
+            total.weight[: len(new.weight)] += new.weight[:n]
+    return total
+
+
+Samples = dict[str, Sample]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """One data set with one choice of words: the whole, and the curves by name with their points."""
+
+    data: str
+    views: tuple[str, ...]
+    whole: Samples
+    curves: dict[str, list[tuple[Any, Samples]]]
+
+    @cached_property
+    def order(self) -> list[str]:
+        """The methods of the whole, best first."""
+        return sorted(self.whole, key=lambda m: -np.nan_to_num(self.whole[m].score(), nan=-1.0))
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """All records of the whole."""
+        return [record for sample in self.whole.values() for record in sample.records]
+
+
+def groups(records: Iterable[Record]) -> list[Group]:
+    """Return the groups in the order in which data sets came, few words first; empty tests are left out."""
+    by_group: dict[tuple[str, tuple[str, ...]], list[Record]] = {}
+    for record in records:
+        if record.ids and record.top[0]:
+            by_group.setdefault((record.task.data, record.task.views), []).append(record)
+    names = list(dict.fromkeys(data for data, _ in by_group))
+    ordered = sorted(by_group, key=lambda key: (names.index(key[0]), len(key[1])))
+    return [_group(data, views, by_group[data, views]) for data, views in ordered]
+
+
+def _group(data: str, views: tuple[str, ...], records: Sequence[Record]) -> Group:
+    curves: dict[str, dict[str, tuple[Any, list[Record]]]] = {}
+    for record in records:
+        point = {key: value for key, value in record.task.point.items() if key != "draw"}
+        name = ", ".join(point)
+        value = next(iter(point.values())) if len(point) == 1 else _told(point)
+        place = curves.setdefault(name, {}).setdefault(json.dumps(value, default=str), (value, []))
+        place[1].append(record)
+    ordered = {
+        name: sorted(((value, _samples(own)) for value, own in points.values()), key=lambda p: _rank(p[0]))
+        for name, points in curves.items()
+    }
+    whole = ordered.pop("", [])
+    return Group(data, views, whole[0][1] if whole else {}, ordered)
+
+
+def _samples(records: Sequence[Record]) -> Samples:
+    by_method: dict[str, list[Record]] = {}
+    for record in records:
+        by_method.setdefault(record.task.method, []).append(record)
+    return {method: Sample(method, tuple(own)) for method, own in by_method.items()}
+
+
+def _told(point: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in point.items())
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a point can stand on an axis."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def _rank(value: Any) -> tuple[bool, float, str]:
+    return (not is_number(value), float(value) if is_number(value) else 0.0, str(value))

@@ -1,0 +1,83 @@
+"""Write what an experiment came to: a page, its figures, and its numbers as JSON."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tagmix import __version__
+from tagmix.errors import TagmixError
+from tagmix.experiments.records import Record
+from tagmix.experiments.run import Problem
+from tagmix.report.contest_page import contest_figures, contest_page
+
+
+def write_report(
+    out: Path,
+    records: Sequence[Record],
+    problems: Sequence[Problem],
+    *,
+    title: str,
+    lead: str,
+    facts: Mapping[str, str],
+    pictures: bool,
+) -> Path:
+    """Write index.html, figures/*.svg and *.png, and results.json; return the place of the page."""
+    if not records:
+        raise TagmixError(f"nothing could be measured: {problems[0].reason if problems else 'no task'}")
+    failed = {p.task.name: p.reason for p in problems}
+    text = contest_page(
+        records,
+        title=title,
+        lead=lead,
+        written_by=f"tagmix {__version__}",
+        facts={**facts, **failed},
+        pictures=pictures,
+    )
+    folder = out / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, figure in contest_figures(records).items():
+        _write(folder / f"{name}.svg", figure.svg.encode())
+        _write(folder / f"{name}.png", figure.png())
+    results = [_summary(record) for record in records]
+    told = json.dumps({"results": results, "failed": failed}, indent=1, allow_nan=False)
+    _write(out / "results.json", told.encode())
+    _write(out / "index.html", text.encode())
+    return out / "index.html"
+
+
+def _summary(record: Record) -> dict[str, Any]:
+    """Return a record without its rankings, which stay below records/."""
+    task = record.task
+    return {
+        "data": task.data,
+        "method": task.method,
+        "views": list(task.views),
+        "part": task.part,
+        "point": dict(task.point),
+        "chosen": record.chosen,
+        "tried": record.tried,
+        "seconds": {name: round(value, 3) for name, value in record.seconds.items()},
+        "n_train": record.n_train,
+        "n_test": len(record.ids),
+        "n_tags": len(record.tag_names),
+        "metrics": record.metrics,
+        "regions": None if record.regions is None else _region_shares(record),
+        "provenance": record.provenance,
+    }
+
+
+def _region_shares(record: Record) -> dict[str, float]:
+    regions = record.regions
+    if regions is None:
+        return {}
+    return {
+        name: float(parts.gain.sum() / parts.weight.sum())
+        for name, parts in (("free", regions.parts(1, False)), ("captioned", regions.parts(1, True)))
+    }
+
+
+def _write(path: Path, content: bytes) -> None:
+    scratch = path.with_suffix(path.suffix + ".part")
+    scratch.write_bytes(content)
+    scratch.replace(path)  # whole or not at all

@@ -1,0 +1,178 @@
+"""The sections of a contest's page: one for each data set and choice of words, and those about all."""
+
+from collections.abc import Sequence
+
+from tagmix.report import page
+from tagmix.report.contest_curves import (
+    curve_points,
+    drawing,
+    figure_2,
+    other_curves,
+    points_panel,
+    reference,
+    region_panels,
+    region_samples,
+)
+from tagmix.report.contest_data import Group
+from tagmix.report.contest_examples import SEED, example_cards
+from tagmix.report.contest_extra import published_table, settings_table
+from tagmix.report.contest_gains import ahead_said, group_claims, losses_said, losses_table, points_table
+from tagmix.report.contest_numbers import difference
+from tagmix.report.contest_tables import method, number, regions_table, scores_table, title_of
+
+WHOLE = "as chosen"
+# What the points are along which settings or data were changed, beside the paper's own curves.
+WHY = {
+    "evidence": (
+        "κ, the power that the words of a region are raised to: 1 is the printed model, a smaller one "
+        "trusts them less."
+    ),
+    "words": "The share of each region's words that was kept, by chance, in training and in test.",
+    "caption": "At most so many tags in a caption, kept by chance, in training and in test.",
+    "supervision": (
+        "How strongly captions guide training. A number multiplies the printed strength; as chosen, a "
+        "region may only speak for tags of its caption."
+    ),
+    "margin_rounds": "How often the margins of EMM_d are fed back into its topics.",
+    "margin_posterior": (
+        "Which posterior the margins of EMM_d hold for: guided knows the captions, as printed; as chosen, "
+        "it is the one that prediction sees."
+    ),
+    "ranking": (
+        "What tags are ranked by: theta is printed in the paper; as chosen, the share of regions that a "
+        "tag holds."
+    ),
+}
+SCORES_NOTE = (
+    "P, R and F1 are means over tags with five tags shown; N+ counts tags found at least once. Ranking "
+    "loss and coverage are better when low. Where there are folds, Top-5 accuracy and P@1 are of all "
+    "pictures together, and the columns from P % on are means of folds."
+)
+SETTINGS_NOTE = (
+    "Chosen inside the training part alone: by the Top-5 accuracy on pictures held out from it, or by the "
+    "method's own rule inside its fit. Where folds chose differently, their values stand in order, with "
+    "strokes between them."
+)
+OTHERS_NOTE = (
+    "Five tags for each picture, means over the tags that the test pictures have. The published methods "
+    "saw other features, mostly more of them or a network's, so these numbers are a landmark and no "
+    "contest."
+)
+
+
+def group_section(group: Group, shows: bool, examples: Sequence[str] | None, pictures: bool) -> str:
+    """Return all of one data set with one choice of words."""
+    parts = [
+        _scores(group) if group.whole else "",
+        group_claims(group),
+        _figure_2(group),
+        _figure_3(group),
+        _examples(group, examples, pictures) if shows else "",
+        _why(group),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _scores(group: Group) -> str:
+    best = group.whole[group.order[0]]
+    record = best.records[0]
+    n_tested = sum(len(ids) for _, ids in best.units)
+    n_tags = sum(len(own) for r in best.records for own in r.captions) / max(
+        1, sum(len(r.ids) for r in best.records)
+    )
+    told = (
+        f"{n_tested:,} test pictures with {n_tags:.1f} of {len(record.tag_names):,} tags each on average, "
+        f"{record.n_train:,} to learn from{_folds(len(best.units))}. A perfect ranking reaches "
+        f"{number(best.ceiling())}"
+    )
+    if "frequency" in group.whole:
+        told += f", and the most frequent tags for every picture {number(group.whole['frequency'].score())}"
+    return (
+        page.paragraph(f"{told}. {_same(group)}") + scores_table(group) + page.paragraph(SCORES_NOTE, "note")
+    )
+
+
+def _folds(n: int) -> str:
+    return f" in each of {n} folds" if n > 1 else ""
+
+
+def _same(group: Group) -> str:
+    """Return which methods cannot be told from the best."""
+    best, *others = group.order
+    top = group.whole[best].parts()
+    same = [name for name in others if difference(group.whole[name].parts(), top).high >= 0]
+    name = method(best).name
+    if not others:
+        return ""
+    if not same:
+        return f"{name} is ahead of all others beyond chance."
+    return f"{name} is first; {', '.join(method(own).name for own in same)} cannot be told from it."
+
+
+def _figure_2(group: Group) -> str:
+    panels = figure_2(group)
+    captions = {
+        "": f"Top-k accuracy as more tags are shown. Dotted: a perfect ranking. {ahead_said(group.whole)}",
+        "tags": "Top-5 accuracy as the number of tags increases.",
+        "pictures": "Top-5 accuracy by the number of training pictures, mean over the sets drawn.",
+    }
+    bands = " Bands (the paper's methods) and bars (the others) are 95 % intervals over pictures."
+    drawn = [
+        page.figure(drawing([panel]).svg, captions[name] + (bands if name else ""))
+        for name, panel in panels.items()
+    ]
+    points = curve_points(group, "tags")
+    losses = (
+        [page.paragraph(said, "said")] if (said := losses_said(points) if len(points) > 1 else "") else []
+    )
+    losses += [losses_table(points)] if "tags" in panels else []
+    return page.subsection("Figure 2: whole pictures", page.columns(*drawn) if drawn else "", *losses)
+
+
+def _figure_3(group: Group) -> str:
+    samples = region_samples(group)
+    if not samples:
+        return ""
+    captions = ("With the caption of the picture given.", "Without a caption.")
+    drawn = [
+        page.figure(drawing([panel]).svg, f"Share of regions whose tag is among the k best. {caption}")
+        for panel, caption in zip(region_panels(samples), captions, strict=True)
+    ]
+    return page.subsection("Figure 3: regions", page.columns(*drawn), regions_table(samples))
+
+
+def _examples(group: Group, examples: Sequence[str] | None, pictures: bool) -> str:
+    how = f"drawn blindly (seed {SEED})" if examples is None else "chosen by name"
+    told = (
+        f"Test pictures, {how}, with the five tags that each method puts first; ✓ marks those of the true "
+        "caption. Shown are the paper's methods and the best of the others."
+    )
+    cards = example_cards(group, examples, pictures)
+    return page.subsection("Figure 4: examples", page.paragraph(told, "legend"), cards) if cards else ""
+
+
+def _why(group: Group) -> str:
+    """Return what other settings would have done: a table each, and a curve where there are points enough."""
+    made = []
+    for name, points in other_curves(group).items():
+        panel = points_panel(points, name)
+        drawn = page.figure(drawing([panel]).svg, f"Top-5 accuracy against {name}.") if panel else ""
+        whole = reference(group, points)
+        beside = [*points, (WHOLE, whole)] if whole else points
+        made.append(
+            page.subsection(
+                f"Why: {name}", page.paragraph(WHY.get(name, "")), drawn, points_table(beside, name)
+            )
+        )
+    return "\n".join(made)
+
+
+def general_sections(found: Sequence[Group]) -> list[tuple[str, str]]:
+    """Return the sections that are about all groups."""
+    others = published_table(found)
+    settings = [page.folded(title_of(group), settings_table(group)) for group in found if group.whole]
+    told = page.paragraph(SETTINGS_NOTE, "note")
+    return [
+        ("Beside what others published on Corel5k", page.paragraph(OTHERS_NOTE) + others if others else ""),
+        ("Settings", told + "\n".join(settings) if settings else ""),
+    ]

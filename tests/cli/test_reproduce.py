@@ -1,0 +1,241 @@
+"""tagmix reproduce: what it draws, reads, leaves out and says, and what it refuses before any work."""
+
+import gzip
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tagmix.cli import reproduce, run
+from tagmix.cli.reproduce import album_name
+from tagmix.experiments import run as running
+from tagmix.experiments import studies
+from tagmix.experiments.methods import METHODS
+from tagmix.experiments.records import Task
+from tagmix.experiments.studies import STUDIES
+from tagmix.images.describe import Describer
+from tagmix.report import contest_files
+from tagmix.report.contest_page import contest_figures, contest_page
+from tests.cli.test_evaluate import refuse_to_describe, stamps, strictly
+from tests.cli.test_train import lines, one_line_error
+from tests.experiments.painted import written_album
+
+pytestmark = pytest.mark.usefixtures("small")
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw few and small pictures, describe them by few words, compare two methods, write no page."""
+
+    def draw(folder: Path, n: int, seed: int, **_: object) -> Path:
+        assert not folder.exists(), "it was drawn again"
+        return written_album(folder, n, split=True)
+
+    monkeypatch.delenv("TAGMIX_DATA", raising=False)
+    monkeypatch.setattr(reproduce, "draw_album", draw)
+    monkeypatch.setattr(reproduce, "SCENES", 12)
+    few = {"n_words": 6, "n_patches": 24, "n_regions": 4, "restarts": 1}
+    monkeypatch.setattr(reproduce, "Describer", partial(Describer, **few))
+    two = {name: METHODS[name] for name in ("frequency", "NaiveRegions")}
+    monkeypatch.setattr(studies, "METHODS", two)
+    monkeypatch.setattr(studies, "PICTURES", ("frequency",))
+    monkeypatch.setattr(studies, "ON_CURVES", ("frequency",))
+    monkeypatch.setattr(studies, "ON_TEXT", ("frequency",))
+    monkeypatch.setattr(contest_files, "contest_page", lambda records, **_: "<p>a page</p>")
+    monkeypatch.setattr(contest_files, "contest_figures", lambda records: {})
+
+
+def results(out: Path) -> list[tuple[str, str, dict[str, int]]]:
+    found = strictly((out / "results.json").read_text())["results"]
+    return [(one["data"], one["method"], one["point"]) for one in found]
+
+
+def test_without_data_the_drawn_scenes_are_measured_and_what_is_left_out_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["reproduce", "--out", str(tmp_path), "--jobs", "1"]
+    assert run(call) == 0
+    said = capsys.readouterr()
+    assert lines(said.err) == [
+        f"{name} is left out: it is not in the folder of --data" for name in ("corel5k", "msrc_v2", "tate")
+    ]
+    assert lines(said.out) == ["2 results", str(tmp_path / "index.html")]
+    assert results(tmp_path) == [("scenes", "frequency", {}), ("scenes", "NaiveRegions", {})]
+
+    # The pictures are not drawn again, or all results would be those of other pictures
+    before = stamps(tmp_path)
+    assert run(call) == 0
+    assert stamps(tmp_path) == before
+
+
+def test_the_scenes_are_drawn_as_the_demo_draws_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.undo()  # the real ones
+    monkeypatch.delenv("TAGMIX_DATA", raising=False)
+    monkeypatch.setattr(reproduce, "SCENES", 4)
+    monkeypatch.setattr(Describer, "fit", refuse_to_describe)
+    told: list[tuple[str, int, int]] = []
+    album = reproduce._scenes(tmp_path, 1, lambda *what: told.append(what))
+    assert len(album) == 4
+    assert {item.split for item in album} <= {"train", "test"}
+    assert all(item.mask is not None for item in album)
+    assert told == [("album", i, 4) for i in (1, 2, 3, 4)]
+    stamp = album[0].image.stat().st_mtime_ns
+    assert reproduce._scenes(tmp_path, 1, lambda *_: None) == album
+    assert album[0].image.stat().st_mtime_ns == stamp
+
+
+def catalogue(path: Path) -> Path:
+    works = [
+        {"id": str(i), "tags": ["hill", "sea"][: 1 + i % 2], "regions": ["a green hill"]} for i in range(30)
+    ]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, [*works, {"id": "odd"}])).encode()))
+    return path
+
+
+def test_data_sets_of_the_folder_and_further_albums_are_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    corel = written_album(data / "corel5k", 12, split=True, masks=False)
+    catalogue(data / "tate" / "tate.jsonl.gz")
+    (corel / "04.png").write_bytes(b"no picture")
+    more = written_album(tmp_path / "more photos", 10, masks=False)
+    monkeypatch.setattr(studies, "TAGS", (2, 4))
+    monkeypatch.setattr(contest_files, "contest_page", contest_page)  # the real one
+    monkeypatch.setattr(contest_files, "contest_figures", contest_figures)
+    call = ["figure4", "figure2", "tags", "--album", str(more), "--out", str(out), "--jobs", "1"]
+    monkeypatch.setenv("TAGMIX_DATA", str(data))
+    assert run(["reproduce", *call]) == 0
+    said = capsys.readouterr()
+    told = lines(said.err)
+    assert told[0] == "2 items set aside:"
+    assert "corel5k: " in told[1]
+    assert "04.png" in told[1]
+    assert told[2].startswith("  tate: ")
+    found = results(out)
+    assert {name for name, _, _ in found} == {"corel5k", "scenes", "more_photos", "tate"}
+    assert found.count(("corel5k", "frequency", {})) == 2  # with SIFT alone, and with colour
+    assert ("corel5k", "frequency", {"tags": 2}) in found
+    assert not any(point == {"tags": 4} for _, _, point in found)  # all of them
+    assert sum(name == "tate" for name, _, _ in found) == 1
+    assert sum(name == "more_photos" for name, _, _ in found) == 5 * 3  # folds; two sorts of words, 2 tags
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert "The paper&#x27;s experiments" in page
+    assert {path.suffix for path in (out / "figures").iterdir()} == {".svg", ".png"}
+
+
+def test_an_album_may_stand_in_for_a_data_set_that_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corel = written_album(tmp_path / "corel5k", 12, split=True, masks=False)
+    call = ["reproduce", "figure4", "--album", f"jsonl:{corel}", "--out", str(tmp_path / "out"), "-j", "1"]
+    assert run(call) == 0
+    assert capsys.readouterr().err == ""
+    assert {name for name, _, _ in results(tmp_path / "out")} == {"corel5k", "scenes"}
+
+
+def test_a_stopped_run_keeps_its_records_and_goes_on_from_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = ["reproduce", "figure3", "--out", str(tmp_path), "--jobs", "1"]
+    original = running.run_one
+
+    def stopped(job: tuple[Task, str], **more: object) -> object:
+        if job[0].method == "NaiveRegions":
+            raise KeyboardInterrupt
+        return original(job, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "run_one", stopped)
+        assert run(call) == 130
+    assert lines(capsys.readouterr().err)[-1].startswith("tagmix: stopped")
+    before = stamps(tmp_path)
+    assert len(before) == 1
+    assert run(call) == 0
+    assert stamps(tmp_path).items() > before.items()
+    assert run([*call, "--again"]) == 0
+    assert all(stamps(tmp_path)[name] > stamp for name, stamp in before.items())
+
+
+@pytest.mark.parametrize("study", ["tags", "why"])
+def test_a_study_whose_data_is_not_there_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], study: str
+) -> None:
+    assert run(["reproduce", study, "--out", str(tmp_path)]) == 1
+    said = lines(capsys.readouterr().err)
+    assert said[0].endswith("is left out: it is not in the folder of --data")
+    assert said[1:] == [f"tagmix: {study} need data that is not there: give its folder by --data"]
+    assert not (tmp_path / "index.html").exists()
+
+
+def test_wrong_names_are_a_wrong_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["reproduce", "figure9"]) == 2
+    assert "figure2" in capsys.readouterr().err  # the way out
+    assert run(["reproduce", "--data", str(tmp_path / "nowhere")]) == 2
+    assert "does not exist" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert run(["reproduce", "--data", str(tmp_path / "file")]) == 2
+    assert "is a file" in capsys.readouterr().err
+    assert run(["reproduce", "--out", str(tmp_path / "file")]) == 2
+    assert run(["reproduce", "--jobs", "0"]) == 2
+
+
+def test_mistakes_in_albums_and_places_are_told_in_one_line_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reproduce, "draw_album", refuse_to_describe)
+    monkeypatch.setattr(Describer, "fit", refuse_to_describe)
+    albums = [
+        written_album(tmp_path / folder, 1) for folder in ("a/photos", "b/photos", "my trip", "my-trip")
+    ]
+    first, second, blank, dash = (["--album", str(album)] for album in albums)
+    for wrong, expected in (
+        ([*first, *first], "got 'photos' twice: rename one"),
+        ([*first, *second], "got 'photos' twice: rename one"),
+        ([*blank, *dash], "got 'my_trip' twice: rename one"),  # their records would have the same names
+        (["--album", str(written_album(tmp_path / "scenes", 1))], "got 'scenes' twice"),
+        (["--album", str(tmp_path / "nowhere")], "check the path"),
+        (["--album", f"coco:{tmp_path / 'nowhere.json'}"], "nowhere.json"),
+    ):
+        assert run(["reproduce", "figure3", *wrong, "--out", str(tmp_path / "out")]) == 1
+        assert expected in one_line_error(capsys)
+    (tmp_path / "file").touch()
+    assert run(["reproduce", "--out", str(tmp_path / "file" / "below")]) == 1
+    assert "cannot be used" in one_line_error(capsys)
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("/data/holidays", "holidays"),
+        ("labelme:/data/Our trip: 2024", "Our_trip__2024"),
+        ("/data/a:b", "a_b"),
+        ("/data/photos/..", "data"),
+        ("/", "album"),
+        ("/data/" + 300 * "x", 60 * "x"),
+        ("/data/ähre.csv", "ähre.csv"),
+    ],
+)
+def test_the_name_of_an_album_is_safe_as_the_name_of_a_folder(spec: str, name: str) -> None:
+    assert album_name(spec) == name
+    assert Task(name, "KNN", ("sift",)).name.startswith(f"{name}--")
+
+
+def test_the_folder_above_is_named_like_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "inner")
+    assert album_name("..") == album_name(str(tmp_path))
+    assert album_name(".") == "inner"
+
+
+def test_help_shows_examples_and_every_study(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["reproduce", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "Examples:\n" in said
+    assert "tagmix reproduce figure3" in said
+    assert all(f"\n  {study} " in said for study in STUDIES)
+    assert set(reproduce.NEEDS) == set(STUDIES)

@@ -1,0 +1,106 @@
+"""A search along one setting after the other: what it finds, in which order, and at what price."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tagmix.evaluation.search import line_search
+
+
+def search(axes, start, value):
+    """Return what was found and the values along the way, as tuples in the order of the axes."""
+    asked = []
+
+    def told(setting):
+        asked.append(tuple(setting.values()))
+        return value(**setting)
+
+    found = line_search(axes, start, told)
+    assert [tuple(setting.values()) for setting, _ in found.tried] == asked
+    return found, asked
+
+
+def test_one_axis_is_walked_down_first_and_then_up_and_each_way_until_a_step_does_not_gain():
+    worth = {0: 9, 1: 1, 2: 5, 3: 4, 4: 6, 5: 7, 6: 3, 7: 8}
+    found, asked = search({"x": range(8)}, {"x": 3}, lambda x: worth[x])
+    assert asked == [(3,), (2,), (1,), (4,), (5,), (6,)]  # 0 and 7 are hidden behind worse ones
+    assert found.setting == {"x": 5}
+    assert found.value == 7
+    assert found.tried == tuple(({"x": x}, worth[x]) for x in (3, 2, 1, 4, 5, 6))
+
+
+def test_the_second_axis_is_walked_from_the_best_of_the_first():
+    axes = {"x": (1, 2, 3), "y": ("low", "middle", "high")}
+    found, asked = search(axes, {"x": 1, "y": "middle"}, lambda x, y: x + 10 * (y == "high"))
+    assert asked == [(1, "middle"), (2, "middle"), (3, "middle"), (3, "low"), (3, "high")]
+    assert found.setting == {"x": 3, "y": "high"}
+
+
+def test_axes_are_searched_in_their_order_whatever_the_order_of_the_start():
+    axes = {"b": (0, 1), "a": (0, 1)}
+    found, asked = search(axes, {"a": 0, "b": 0, "unused": 7}, lambda b, a: b)
+    assert asked == [(0, 0), (1, 0), (1, 1)]
+    assert found.setting == {"b": 1, "a": 0}
+
+
+def test_of_equals_the_earlier_wins_and_a_step_that_gains_nothing_ends_the_way():
+    found, asked = search({"x": range(9)}, {"x": 4}, lambda x: 0)
+    assert asked == [(4,), (3,), (5,)]
+    assert found.setting == {"x": 4}
+    found, _ = search({"x": range(9)}, {"x": 4}, lambda x: abs(x - 4) == 1)  # 3 and 5 are equally good
+    assert found.setting == {"x": 3}
+
+
+@pytest.mark.parametrize(("start", "n_tried"), [(0, 2), (8, 9)])
+def test_the_ends_of_an_axis_are_ends(start, n_tried):
+    found, asked = search({"x": range(9)}, {"x": start}, lambda x: -x)
+    assert found.setting == {"x": 0}
+    assert len(asked) == n_tried
+
+
+def test_without_axes_the_start_is_all_there_is():
+    found, asked = search({}, {}, lambda: 3.0)
+    assert asked == [()]
+    assert (found.setting, found.value) == ({}, 3.0)
+
+
+def test_progress_counts_settings_as_they_are_tried():
+    told = []
+    line_search({"x": range(5)}, {"x": 2}, lambda setting: setting["x"], told.append)
+    assert told == [1, 2, 3, 4]
+
+
+@st.composite
+def hills(draw):
+    """Return the heights of an axis that only rise and then only fall, the peak perhaps at an end."""
+    steps = draw(st.lists(st.integers(1, 5), max_size=7))
+    peak = draw(st.integers(0, len(steps)))
+    up = [-sum(steps[i:peak]) for i in range(peak)]
+    return [*up, 0, *(-sum(steps[peak : i + 1]) for i in range(peak, len(steps)))]
+
+
+@settings(deadline=None)
+@given(st.lists(hills(), min_size=1, max_size=3), st.data())
+def test_a_sum_of_hills_is_climbed_to_the_top_without_trying_a_setting_twice(heights, data):
+    axes = {f"x{i}": range(len(hill)) for i, hill in enumerate(heights)}
+    start = {name: data.draw(st.sampled_from(values)) for name, values in axes.items()}
+
+    def height(*places):
+        return sum(hill[place] for hill, place in zip(heights, places, strict=True))
+
+    found, asked = search(axes, start, lambda **setting: height(*setting.values()))
+    best = max(product(*axes.values()), key=lambda places: height(*places))
+    assert tuple(found.setting.values()) == best
+    assert found.value == height(*best) == 0
+    assert len(set(asked)) == len(asked) <= 1 + sum(len(values) - 1 for values in axes.values())
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=8), st.data())
+def test_what_is_found_is_the_best_of_what_was_tried_and_no_worse_than_the_start(heights, data):
+    start = data.draw(st.sampled_from(range(len(heights))))
+    found, asked = search({"x": range(len(heights))}, {"x": start}, lambda x: heights[x])
+    assert found.value == max(heights[x] for (x,) in asked) >= heights[start]
+    assert heights[found.setting["x"]] == found.value

@@ -1,0 +1,115 @@
+"""Which tasks a study makes of which data: their number, their names, and none that makes no sense."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tagmix.experiments.methods import METHODS
+from tagmix.experiments.records import Task
+from tagmix.experiments.studies import (
+    ON_CURVES,
+    ON_TEXT,
+    REGIONS,
+    STUDIES,
+    over_sizes,
+    over_tags,
+    tasks_of,
+    whole,
+    why,
+    words_of,
+)
+from tests.experiments.conftest import ALL, data_set
+
+COREL = data_set("corel5k")
+MSRC = data_set("msrc_v2", n_parts=5, n_train=472, n_tags=23, knows_regions=True)
+TATE = data_set("tate", ("text",), n_train=50_000, n_tags=7848)
+SETS = {data.name: data for data in (COREL, MSRC, TATE)}
+
+
+def test_pictures_are_compared_with_sift_alone_and_with_colour_by_all_methods_but_those_for_regions():
+    tasks = whole(COREL)
+    assert len(tasks) == 2 * (len(METHODS) - len(REGIONS))
+    assert {task.views for task in tasks} == {("sift",), ("sift", "colour")}
+    assert not {task.method for task in tasks} & set(REGIONS)
+
+
+def test_where_regions_are_known_all_methods_use_all_words_on_every_part():
+    tasks = whole(MSRC)
+    assert len(tasks) == 5 * len(METHODS)
+    assert {task.views for task in tasks} == {ALL}
+    assert {task.part for task in tasks} == set(range(5))
+
+
+def test_without_colour_all_words_are_used():
+    assert words_of(data_set(views=("sift", "place"))) == [("sift", "place")]
+
+
+def test_curves_have_only_points_below_the_size_of_the_data():
+    tags = {n: len(over_tags(data_set(n_tags=n))) // len(ON_CURVES) for n in (50, 51, 100, 101, 300, 301)}
+    assert tags == {50: 0, 51: 1, 100: 1, 101: 2, 300: 3, 301: 4}
+    pictures = {n: len(over_sizes(data_set(n_train=n))) // len(ON_CURVES) for n in (500, 501, 1001, 4500)}
+    assert pictures == {500: 0, 501: 2, 1001: 3, 4500: 5}  # the smallest is drawn twice
+    assert all(task.point["pictures"] < 4500 for task in over_sizes(COREL))
+    assert over_tags(MSRC) == over_sizes(MSRC) == []
+
+
+def test_text_has_its_own_words_methods_and_numbers_of_tags():
+    tasks = tasks_of(["tags"], SETS)
+    assert {task.views for task in tasks} == {("text",)}
+    assert {task.data for task in tasks} == {"tate"}
+    assert {task.method for task in tasks} == set(ON_TEXT)
+    assert [task.point.get("tags") for task in tasks[:: len(ON_TEXT)]] == [None, 100, 300, 1000, 3000]
+
+
+def test_no_study_of_pictures_uses_the_text_and_no_task_words_that_its_data_lacks():
+    for task in tasks_of(tuple(STUDIES), SETS):
+        assert set(task.views) <= set(SETS[task.data].views)
+        assert task.method in METHODS
+        assert 0 <= task.part < SETS[task.data].n_parts
+    assert not any(task.data == "tate" for task in tasks_of(["figure2", "figure3", "figure4", "why"], SETS))
+
+
+def test_what_decides_the_order_is_asked_of_corel_alone():
+    assert tasks_of(["why"], SETS) == why(COREL)
+    assert tasks_of(["why"], {"msrc_v2": MSRC, "tate": TATE}) == []
+    # κ: 6 × 3, words 2 × 3, captions 2 × 3, supervision 2 × 2, rounds 2, guided 1, θ 3
+    assert len(why(COREL)) == 40
+
+
+def test_figure_3_needs_known_regions():
+    assert tasks_of(["figure3"], SETS) == whole(MSRC)
+    assert tasks_of(["figure3"], {"corel5k": COREL}) == []
+
+
+def test_tasks_of_several_studies_are_there_once_in_the_order_of_the_first():
+    assert tasks_of(["figure4", "figure4"], SETS) == [*whole(COREL), *whole(MSRC)]
+    both = tasks_of(["figure3", "figure2"], SETS)
+    assert both[: len(whole(MSRC))] == whole(MSRC)
+    names = [task.name for task in both]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_study_without_data_has_no_tasks(study):
+    assert tasks_of([study], {}) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=40), st.booleans(), st.integers(1, 5))
+def test_every_task_has_a_file_name_of_its_own_whatever_the_data_is_called(name, knows_regions, n_parts):
+    data = data_set(name, n_parts=n_parts, knows_regions=knows_regions)
+    tasks = [*whole(data), *over_tags(data), *over_sizes(data), *why(data)]
+    names = [task.name for task in tasks]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[\w+=,.-]+", name) for name in names)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_no_part_of_a_name_runs_into_the_next(data, method):
+    parts = Task(data, method, ("sift",), 3).name.split("--")
+    assert [len(parts[0]), len(parts[3])] == [len(data), len(method)]
+    assert parts[1:3] == ["sift", "all"]
+    assert parts[4:] == ["3"]

@@ -1,0 +1,110 @@
+"""Records that belong together are put together, and count as the metrics would count them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tagmix.evaluation.blocks import quotient
+from tagmix.evaluation.metrics import top_k_ceiling
+from tagmix.evaluation.significance import t_interval
+from tagmix.experiments.records import Record, Regions, Task
+from tagmix.report.contest_data import Sample, groups
+from tests.report.contest_makers import contest, curve, record
+
+# Two pictures, tags 0 … 2. The first has 0 and is shown 0, 1; the second has 1, 2 and is shown 0, 2.
+SMALL = Record(
+    Task("album", "EMM_m", ("sift",)),
+    {},
+    0,
+    {},
+    10,
+    ["a", "b", "c"],
+    ["x", "y"],
+    [[0], [1, 2]],
+    [[0, 1], [0, 2]],
+    {},
+    Regions([0, 0, 1], [1, 3, 2], [1, 1, 2]),
+    {},
+)
+
+
+def test_the_score_of_a_hand_case_is_that_of_paper_and_pencil():
+    sample = Sample("EMM_m", (SMALL,))
+    assert sample.score(1) == 2 * 1 / (2 * 1 + 3)  # one hit, two shown, three given
+    assert sample.score(2) == 2 * 2 / (2 * 2 + 3)
+    assert sample.score(5) == sample.score(2)  # two are all that were kept
+    assert sample.first() == 0.5
+    assert sample.ceiling(1) == 2 * 2 / (2 * 1 + 3)
+    assert sample.ceiling(2) == 2 * 3 / (2 * 2 + 3)
+
+
+def test_regions_count_by_their_picture():
+    sample = Sample("EMM_m", (SMALL,))
+    (parts,) = sample.regions(2, captioned=False).values()
+    assert parts.gain.tolist() == [1, 1]
+    assert parts.weight.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("k", [1, 5, 30])
+def test_the_score_is_the_one_that_the_record_was_saved_with(k):
+    made = record(Task("album", "EMM_m", ("sift",)), 0.7)
+    sample = Sample("EMM_m", (made,))
+    assert sample.score(k) == pytest.approx(quotient(made.picture_parts(k)), rel=1e-12)
+    assert sample.ceiling(k) == pytest.approx(top_k_ceiling(made.truth, k), rel=1e-12)
+    if k == 5:
+        assert sample.score() == pytest.approx(made.metrics["top_k_accuracy"], rel=1e-12)
+
+
+def test_folds_are_one_set_of_pictures():
+    made = [record(Task("album", "EMM_m", ("sift",), part), 0.7, n=20 + 10 * part) for part in range(3)]
+    sample = Sample("EMM_m", tuple(made))
+    gain = sum(r.picture_parts().gain.sum() for r in made)
+    weight = sum(r.picture_parts().weight.sum() for r in made)
+    assert sample.score() == pytest.approx(gain / weight, rel=1e-12)
+    assert [len(parts.gain) for parts in sample.parts().values()] == [20, 30, 40]
+
+
+def test_the_interval_over_folds_is_the_widened_one():
+    made = tuple(record(Task("album", "EMM_m", ("sift",), part), 0.7, n_train=240) for part in range(4))
+    scores = [quotient(r.picture_parts()) for r in made]
+    sample = Sample("EMM_m", made)
+    assert sample.over_folds(sample.parts()) == pytest.approx(t_interval(scores, test_share=60 / 240))
+    assert Sample("EMM_m", made[:1]).over_folds(Sample("EMM_m", made[:1]).parts()) is None
+
+
+def test_draws_of_training_pictures_are_averaged_picture_by_picture():
+    task = Task("album", "EMM_m", ("sift",), 0, {"pictures": 50, "draw": 0})
+    good, bad = record(task, 2.0), record(replace(task, point={"pictures": 50, "draw": 1}), 0.0)
+    sample = Sample("EMM_m", (good, bad))
+    mean = (quotient(good.picture_parts()) + quotient(bad.picture_parts())) / 2
+    assert sample.score() == pytest.approx(mean, rel=1e-12)
+    assert [len(parts.gain) for parts in sample.parts().values()] == [60]
+    assert sample.ceiling() == pytest.approx(top_k_ceiling(good.truth, 5), rel=1e-12)
+
+
+def test_a_metric_that_one_fold_lacks_is_not_known():
+    first, second = (record(Task("album", "KNN", ("sift",), part)) for part in range(2))
+    both = Sample("KNN", (first, second))
+    assert both.metric("n_plus") == np.mean([first.metrics["n_plus"], second.metrics["n_plus"]])
+    assert Sample("KNN", (first, replace(second, metrics={}))).metric("n_plus") is None
+
+
+def test_groups_are_data_sets_with_their_words_and_curves_with_ordered_points():
+    made = (
+        contest(data="b", views=("sift", "colour")) + contest(data="a") + contest(data="b", views=("sift",))
+    )
+    made += curve("tags", [30, 10, 20], data="a") + curve("supervision", ["soft", "hard"], data="a")
+    found = groups(made)
+    assert [(g.data, g.views) for g in found] == [
+        ("b", ("sift",)),
+        ("b", ("sift", "colour")),
+        ("a", ("sift",)),
+    ]
+    assert [value for value, _ in found[2].curves["tags"]] == [10, 20, 30]
+    assert [value for value, _ in found[2].curves["supervision"]] == ["hard", "soft"]
+    assert found[2].order[0] == "KNN"
+
+
+def test_a_record_without_pictures_is_left_out():
+    assert groups([replace(SMALL, ids=[], captions=[], top=[])]) == []

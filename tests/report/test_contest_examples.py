@@ -1,0 +1,73 @@
+"""Examples show what was ranked first, tick what is right, and read pictures only where there are some."""
+
+import base64
+import io
+import re
+
+import pytest
+from PIL import Image
+
+from tagmix.experiments.records import Task
+from tagmix.report.contest_data import groups
+from tagmix.report.contest_examples import SHOWN, chosen, example_cards, shown_methods
+from tests.report.contest_makers import contest, record
+
+
+def test_the_papers_methods_and_the_best_of_the_others_are_shown():
+    skills = {
+        "frequency": 0.0,
+        "EMM_m": 0.5,
+        "DBA": 0.4,
+        "KNN": 1.0,
+        "TagProp": 1.1,
+        "KernelRidge": 1.2,
+        "MaxPooling": 0.1,
+    }
+    (group,) = groups(contest(skills))
+    assert shown_methods(group) == ["EMM_m", "DBA", "KNN", "TagProp", "KernelRidge"]
+
+
+def test_pictures_are_drawn_blindly_and_always_the_same():
+    first, again = (chosen(groups(contest({"KNN": skill}))[0], None) for skill in (1.0, 0.1))
+    assert first == again
+    assert len(set(first)) == SHOWN
+
+
+def test_examples_can_be_chosen_by_name_in_any_fold():
+    (group,) = groups(contest({"KNN": 1.0}, parts=2))
+    assert chosen(group, ["part1/3.jpg", "elsewhere.jpg", "part0/2.jpg"]) == [
+        (1, "part1/3.jpg"),
+        (0, "part0/2.jpg"),
+    ]
+    assert example_cards(group, [], pictures=True) == ""
+
+
+def test_right_tags_are_ticked_and_no_others():
+    made = record(Task("album", "KNN", ("sift",)), 1.0)
+    (group,) = groups([made])
+    card = example_cards(group, ["part0/7.jpg"], pictures=False)
+    shown = re.findall(r"<span( class=\"hit\")?>(✓ )?<bdi>tag (\d+)</bdi></span>", card)
+    assert [int(tag) for _, _, tag in shown] == made.top[7][:5]
+    assert [bool(tick) for _, tick, _ in shown] == [tag in made.captions[7] for tag in made.top[7][:5]]
+
+
+@pytest.mark.parametrize("pictures", [True, False])
+def test_a_picture_is_embedded_small_only_when_asked_for(tmp_path, pictures):
+    path = tmp_path / "a.png"
+    Image.new("RGB", (600, 300), "green").save(path)
+    made = record(Task("album", "KNN", ("sift",)), 1.0, n=1, ids=[str(path)])
+    card = example_cards(groups([made])[0], None, pictures)
+    assert "<b>a.png</b>" in card
+    assert str(tmp_path) not in card
+    found = re.findall(r"data:image/jpeg;base64,([^\"]+)", card)
+    assert len(found) == pictures
+    if pictures:
+        assert Image.open(io.BytesIO(base64.b64decode(found[0]))).size == (240, 120)
+
+
+def test_a_file_that_is_no_picture_is_only_named(tmp_path):
+    (tmp_path / "a.jpg").write_text("no picture")
+    made = record(Task("album", "KNN", ("sift",)), 1.0, n=2, ids=[str(tmp_path / "a.jpg"), "gone\x00.jpg"])
+    card = example_cards(groups([made])[0], None, pictures=True)
+    assert "<img" not in card
+    assert card.count("<article") == 2

@@ -1,0 +1,134 @@
+"""Lines keep their names apart, their looks, and nothing of a name becomes markup."""
+
+from html import unescape
+from io import BytesIO
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from tagmix.evaluation.significance import Interval
+from tagmix.report.contest_curves import (
+    curve_points,
+    drawing,
+    figure_2,
+    points_panel,
+    ranking_panel,
+    region_panels,
+    region_samples,
+)
+from tagmix.report.contest_data import groups
+from tagmix.report.contest_figures import Panel, Trace, looks, spread
+from tagmix.report.contest_tables import METHODS
+from tests.report.contest_makers import SKILLS, contest, curve
+
+HOSTILE = "<script>alert('x')</script> \u202eRTL $x$"
+
+
+def flat(names, height=0.5):
+    return Panel([Trace(name, [1, 2], 2 * [Interval(height, 0.4, 0.6)]) for name in names], "x", "y")
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=16))
+def test_names_are_a_gap_apart_and_inside(ends):
+    places = spread(sorted(ends), 1 / 16)
+    assert (np.diff(places) >= 1 / 16 - 1e-9).all()
+    assert places.min() >= -1e-9
+    assert places.max() <= 1 + 1e-9
+
+
+def test_names_that_do_not_meet_stay_where_their_lines_end():
+    assert spread([0.1, 0.5, 0.9], 0.1).tolist() == pytest.approx([0.1, 0.5, 0.9])
+
+
+def test_no_two_methods_look_alike():
+    styles = looks([*METHODS, "another"])
+    assert len({(look.colour, str(look.dash), look.marker) for look in styles.values()}) == len(styles)
+
+
+def test_a_method_looks_the_same_beside_any_others():
+    assert looks(["KernelRidge"])["KernelRidge"] == looks(METHODS)["KernelRidge"]
+
+
+def test_the_papers_methods_are_coloured_and_the_others_grey():
+    for name, look in looks(METHODS).items():
+        red, green, blue = (int(look.colour[i : i + 2], 16) for i in (1, 3, 5))
+        assert look.strong == METHODS[name].paper == (max(red, green, blue) - min(red, green, blue) > 40)
+
+
+@pytest.mark.parametrize("n", [2, 12])
+def test_every_line_is_named_once(n):
+    names = list(METHODS)[:n]
+    root = ElementTree.fromstring(drawing([flat(names)]).svg)
+    texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert all(texts.count(METHODS[name].name) == 1 for name in names)
+
+
+def test_a_hostile_name_stays_text():
+    text = drawing([flat([HOSTILE, "EMM_m"])]).svg
+    assert "<script" not in text
+    assert "alert('x')" in unescape(text)
+
+
+def test_a_drawing_is_a_picture_too():
+    image = Image.open(BytesIO(drawing([flat(["EMM_m"])]).png()))
+    assert image.format == "PNG"
+    assert image.width > 600
+
+
+def test_the_ranking_panel_has_the_scores_of_every_k():
+    (group,) = groups(contest())
+    panel = ranking_panel(group)
+    assert [trace.method for trace in panel.traces] == [
+        "EMM_d",
+        "EMM_m",
+        "DBA",
+        "CorrLDA",
+        "KNN",
+        "frequency",
+    ]
+    for trace in panel.traces:
+        sample = group.whole[trace.method]
+        assert [y.mean for y in trace.y] == pytest.approx([sample.score(k) for k in trace.x])
+        assert all(y.low <= y.mean <= y.high for y in trace.y)
+    assert panel.ceiling[1][4] == group.whole["KNN"].ceiling(5)
+
+
+def test_curves_end_with_the_whole_data():
+    made = contest(n_tags=30, n_train=200) + curve("tags", [10, 20]) + curve("pictures", [50, 100], draws=2)
+    (group,) = groups(made)
+    for name, end in (("tags", 30), ("pictures", 200)):
+        points = curve_points(group, name)
+        assert points[-1][0] == end
+        assert points[-1][1]["KNN"].score() == group.whole["KNN"].score()
+    assert list(figure_2(group)) == ["", "tags", "pictures"]
+
+
+def test_the_whole_at_the_end_of_a_curve_has_the_folds_of_the_curve():
+    made = contest(parts=3) + curve("pictures", [50, 100])
+    (group,) = groups(made)
+    assert [r.task.part for r in curve_points(group, "pictures")[-1][1]["KNN"].records] == [0]
+
+
+def test_points_that_are_no_numbers_make_no_curve():
+    (group,) = groups(curve("supervision", ["soft", "hard", "none"]))
+    assert points_panel(group.curves["supervision"], "supervision") is None
+
+
+def test_regions_are_drawn_with_and_without_captions_for_methods_that_know_them():
+    made = contest({"EMM_m": 0.5, "DBA": 0.3}, regions=True) + contest({"KNN": 1.0})
+    (group,) = groups(made)
+    captioned, free = region_panels(region_samples(group))
+    assert [trace.method for trace in free.traces] == ["EMM_m", "DBA"]
+    regions = group.whole["DBA"].records[0].regions
+    assert free.traces[1].y[0].mean == pytest.approx(np.mean(np.array(regions.free) <= 1))
+    assert captioned.traces[1].y[1].mean == pytest.approx(np.mean(np.array(regions.captioned) <= 2))
+
+
+def test_bars_and_bands_surround_their_line():
+    (group,) = groups(curve("tags", [10, 20, 30], SKILLS))
+    panel = points_panel(group.curves["tags"], "tags")
+    assert all(y.low <= y.mean <= y.high for trace in panel.traces for y in trace.y)

@@ -1,0 +1,81 @@
+"""The intervals of a contest are those of the package's own tests, over all pictures together."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tagmix.evaluation.blocks import Parts
+from tagmix.evaluation.significance import bootstrap_interval, paired_bootstrap
+from tagmix.report import contest_numbers
+from tagmix.report.contest_numbers import difference, drawn, gain, interval, intervals, lost
+
+
+def parts(seed, n=40, skill=0.5):
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(0, 4, n).astype(float)
+    return Parts(rng.binomial(weight.astype(int), skill).astype(float), weight)
+
+
+def cut(whole, *places):
+    """Return one set of pictures as the folds that it was tested in."""
+    ends = [0, *places, len(whole.gain)]
+    return {
+        (i, (str(i),)): Parts(whole.gain[a:b], whole.weight[a:b]) for i, (a, b) in enumerate(pairwise(ends))
+    }
+
+
+def test_an_interval_over_folds_is_the_bootstrap_of_their_pooled_pictures():
+    whole = parts(1)
+    assert interval(cut(whole, 7, 30)) == pytest.approx(bootstrap_interval(whole), rel=1e-12)
+
+
+def test_a_difference_is_the_paired_bootstrap_of_pooled_pictures():
+    first, second = parts(1), parts(2, skill=0.3)
+    expected = paired_bootstrap(first, second)
+    assert difference(cut(first, 11), cut(second, 11)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_blocks_of_draws_change_nothing(monkeypatch):
+    before = drawn([parts(1), parts(2)], 50)
+    monkeypatch.setattr(contest_numbers, "_KEPT", 0)
+    monkeypatch.setattr(contest_numbers, "_BLOCK", 7 * 40)
+    np.testing.assert_allclose(drawn([parts(1), parts(2)], 50), before, rtol=1e-12)
+
+
+def test_a_difference_counts_only_the_folds_that_both_have():
+    first = cut(parts(1), 10, 25)
+    second = dict(list(cut(parts(2), 10, 25).items())[1:])
+    ours = {unit: first[unit] for unit in second}
+    assert difference(first, second) == difference(ours, second)
+
+
+def test_methods_without_a_common_picture_cannot_be_compared():
+    first, second = {(0, ("a",)): parts(1)}, {(0, ("b",)): parts(2)}
+    assert np.isnan(difference(first, second)).all()
+    assert np.isnan(gain(first, second)).all()
+
+
+def test_a_gain_is_relative_and_sure_where_pictures_agree():
+    # 3 of 4 against 2 of 4 on every picture: half as much again, whatever is drawn
+    one = np.ones(6)
+    found = gain(cut(Parts(3 * one, 4 * one)), cut(Parts(2 * one, 4 * one)))
+    assert found == pytest.approx((0.5, 0.5, 0.5))
+
+
+def test_a_gain_over_nothing_is_not_known():
+    one = np.ones(6)
+    assert np.isnan(gain(cut(Parts(one, one)), cut(Parts(0 * one, one)))).all()
+
+
+def test_what_is_lost_is_a_share_and_compares_with_another_method():
+    one = np.ones(6)
+    full, half, quarter = (cut(Parts(g * one, 4 * one)) for g in (4, 2, 1))
+    assert lost(full, half) == pytest.approx((0.5, 0.5, 0.5))
+    assert lost(full, half, full, quarter) == pytest.approx((-0.25, -0.25, -0.25))
+
+
+def test_many_intervals_share_their_draws():
+    whole = parts(3)
+    first, second = intervals([cut(whole), cut(whole)])
+    assert first == second == interval(cut(whole))

@@ -1,0 +1,161 @@
+"""The page of a contest is one file that says what the records say, and no more."""
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from tagmix.experiments.records import Task
+from tagmix.report.contest_page import contest_figures, contest_page
+from tests.report.contest_makers import contest, curve, record
+from tests.report.test_album_page import read
+
+HOSTILE = "<script>alert('x')</script>\" onload=\"y"
+WORDS = {"title": "Title", "lead": "Lead.", "written_by": "tests"}
+
+
+def everything():
+    made = contest(regions=True, parts=2, n=30)
+    made += curve("tags", [10, 20], n=30) + curve("pictures", [50, 100], draws=2, n=30)
+    return made + curve("evidence", [0.01, 0.1, 1], n=30) + curve("supervision", ["soft", "hard"], n=30)
+
+
+def headings(text):
+    return [
+        unescape(re.sub(r"<[^>]+>", "", found)) for found in re.findall(r"<h[23][^>]*>(.*?)</h[23]>", text)
+    ]
+
+
+@pytest.fixture(scope="module")
+def full_page():
+    return contest_page(everything(), **WORDS)
+
+
+def test_everything_that_was_run_has_its_place(full_page):
+    reader = read(full_page)
+    named = [name for name in headings(full_page) if not name.endswith(".jpg")]
+    assert named == [
+        "album, SIFT words",
+        "The paper's claims",
+        "Figure 2: whole pictures",
+        "Figure 3: regions",
+        "Figure 4: examples",
+        "Why: evidence",
+        "Why: supervision",
+        "Settings",
+    ]
+    assert reader.tags.count("figure") == 3 + 2 + 1
+    assert "Written bytests" in reader.text
+
+
+def test_the_page_asks_for_nothing(full_page):
+    reader = read(full_page)
+    assert not {"script", "iframe", "object"} & set(reader.tags)
+    links = [value for tag, name, value in reader.attributes if name in ("src", "href", "xlink:href")]
+    assert all(link.startswith(("#", "data:")) for link in links)
+
+
+def test_links_lead_to_sections():
+    text = contest_page(contest(data="corel5k"), **WORDS)
+    reader = read(text)
+    sections = set(reader.values("section", "id"))
+    assert {link.removeprefix("#") for link in reader.values("a", "href")} == sections
+    assert len(sections) == 3
+
+
+def test_the_best_of_each_data_set_is_a_tile():
+    made = contest({"KNN": 1.2, "EMM_d": 0.5, "frequency": 0.0})
+    text = read(contest_page(made, **WORDS)).text
+    best = made[0].metrics
+    assert f"{best['top_k_accuracy']:.2f}Top-5 accuracy on album, SIFT words, by KNN, the best of 3" in text
+    assert f"a perfect ranking {best['top_k_ceiling']:.2f}" in text
+
+
+def test_ceiling_and_frequency_are_stated_beside_the_score():
+    made = contest({"KNN": 1.2, "frequency": 0.0})
+    text = read(contest_page(made, **WORDS)).text
+    assert f"A perfect ranking reaches {made[0].metrics['top_k_ceiling']:.3f}" in text
+    assert f"the most frequent tags for every picture {made[1].metrics['top_k_accuracy']:.3f}" in text
+
+
+def test_one_method_alone_makes_a_smaller_page():
+    text = contest_page(contest({"KNN": 1.0}), **WORDS)
+    read(text)
+    assert "The paper" not in " ".join(headings(text))
+    assert "Figure 3" not in text
+
+
+def test_curves_without_the_whole_data_make_a_page():
+    text = contest_page(curve("tags", [10, 20], {"KNN": 1.0}), **WORDS)
+    read(text)
+    assert "Figure 2: whole pictures" in headings(text)
+
+
+def test_no_records_make_a_page_that_says_who_wrote_it():
+    assert "Written bytests" in read(contest_page([], **WORDS)).text
+    assert contest_figures([]) == {}
+
+
+def test_fewer_tags_than_five_are_no_error():
+    text = contest_page(contest({"KNN": 1.0, "DBA": 0.5}, n_tags=3), **WORDS)
+    read(text)
+
+
+@pytest.mark.parametrize(
+    "where", ["data", "method", "view", "point", "tag", "id", "chosen", "provenance", "seconds"]
+)
+def test_no_name_can_become_markup(where):
+    name = HOSTILE + " \u202eRTL \u05d0\u05d1"
+    task = {"data": "album", "method": "EMM_m", "view": "sift"}
+    task |= {where: name} if where in task else {}
+    own = Task(task["data"], task["method"], (task["view"],), 0, {})
+    first = record(own, 1.0, n=20)
+    made = [first, replace(record(replace(own, method="DBA"), 0.5, n=20))]
+    if where == "point":
+        made += [record(replace(own, point={name: i}), 0.5, n=20) for i in (1, 2, 3)]
+        made += [record(replace(own, point={"x": name}), 0.5, n=20)]
+    hostile = {
+        "tag": {"tag_names": 30 * [name]},
+        "id": {"ids": 20 * [name]},
+        "chosen": {"chosen": {name: name}},
+        "provenance": {"provenance": {name: name}},
+        "seconds": {"seconds": {name: 1.0}},
+    }
+    made = [replace(r, **hostile.get(where, {})) for r in made]
+    text = contest_page(made, **{key: name for key in WORDS}, facts={name: name})
+    reader = read(text)
+    assert "script" not in reader.tags
+    assert not [attribute for _, attribute, _ in reader.attributes if attribute.startswith("on")]
+    assert "<script>alert('x')</script>" in reader.text
+
+
+def test_figures_are_named_by_study_data_and_words():
+    assert list(contest_figures(everything())) == ["figure2-album", "figure3-album", "why-evidence-album"]
+    both = contest(data="corel5k") + contest(data="corel5k", views=("sift", "colour"))
+    assert list(contest_figures(both)) == ["figure2-corel5k-sift", "figure2-corel5k-sift+colour"]
+
+
+def test_the_name_of_a_figure_is_a_safe_file_name():
+    made = contest({"KNN": 1.0}, data="../../etc/x y")
+    assert list(contest_figures(made)) == ["figure2-.._.._etc_x_y"]
+
+
+def test_a_figure_is_svg_and_png():
+    figure = contest_figures(contest())["figure2-album"]
+    assert figure.svg.startswith("<svg role=")
+    assert figure.png().startswith(b"\x89PNG")
+
+
+def test_examples_are_shown_once_for_each_data_set_where_methods_are_best():
+    made = contest({"KNN": 0.3}, views=("sift",)) + contest({"KNN": 1.5}, views=("sift", "colour"))
+    text = contest_page(made, **WORDS)
+    assert headings(text).count("Figure 4: examples") == 1
+    assert text.index("SIFT and colour words</h2>") < text.index("Figure 4: examples")
+
+
+def test_methods_that_cannot_be_told_from_the_best_are_named():
+    made = contest({"KNN": 1.0, "DBA": 0.1})
+    assert "KNN is ahead of all others beyond chance." in read(contest_page(made, **WORDS)).text
+    twin = replace(made[0], task=replace(made[0].task, method="twin"))
+    assert "twin cannot be told from it." in read(contest_page([*made, twin], **WORDS)).text

@@ -1,0 +1,217 @@
+"""The tables show the numbers of the records, and say what can be told from them."""
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import numpy as np
+import pytest
+
+from tagmix.evaluation.blocks import Parts
+from tagmix.evaluation.significance import Interval, bootstrap_interval, paired_bootstrap
+from tagmix.experiments.records import Task
+from tagmix.report.contest_data import groups
+from tagmix.report.contest_extra import provenance, published_table, settings_table, settings_told
+from tagmix.report.contest_gains import (
+    Found,
+    ahead_said,
+    gains_table,
+    losses_said,
+    losses_table,
+    order_said,
+    points_table,
+    published,
+    steps,
+)
+from tagmix.report.contest_tables import number, regions_table, scores_table, title_of
+from tests.report.contest_makers import contest, curve, record
+
+
+def cells(table):
+    """Return a table as lists of cells, each with its small print after a bar."""
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table, re.S)
+    split = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in rows]
+    return [[text(cell) for cell in row] for row in split]
+
+
+def text(markup):
+    return unescape(re.sub(r"<[^>]+>", "", markup.replace("<small>", "|"))).replace("\u00a0", " ")
+
+
+def by_name(table):
+    return {row[0].split("|")[0]: row[1:] for row in cells(table)[1:]}
+
+
+def test_methods_stand_by_top_5_accuracy_above_the_ceiling():
+    rows = cells(scores_table(groups(contest())[0]))
+    names = [row[0].split("|")[0] for row in rows[1:]]
+    assert names[0] == "KNN"
+    assert names[-2:] == ["Tag frequency", "Ceiling"]
+    scores = [float(row[1].split("|")[0]) for row in rows[1:-1]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_the_scores_and_intervals_are_those_of_the_metric_functions():
+    made = contest({"KNN": 1.2, "DBA": 0.6}, parts=2)
+    rows = by_name(scores_table(groups(made)[0]))
+    pooled = {}
+    for method in ("KNN", "DBA"):
+        own = [r.picture_parts() for r in made if r.task.method == method]
+        pooled[method] = Parts(*(np.concatenate(column) for column in zip(*own, strict=True)))
+        mean, low, high = bootstrap_interval(pooled[method])
+        assert rows[method][0] == f"{mean:.3f}|{low:.3f} … {high:.3f}"
+    apart = paired_bootstrap(pooled["DBA"], pooled["KNN"])
+    assert rows["DBA"][1].replace("−", "-") == f"{apart.mean:+.3f}|{apart.low:+.3f} … {apart.high:+.3f}"
+    assert rows["KNN"][1] == "best"
+
+
+def test_saved_metrics_and_times_are_shown_as_saved():
+    made = contest({"KNN": 1.2})
+    heads, row = cells(scores_table(groups(made)[0]))[:2]
+    shown = dict(zip(heads, row, strict=True))
+    metrics = made[0].metrics
+    assert shown["F1 %"] == f"{100 * metrics['per_tag_f1']:.1f}"
+    assert shown["N+"] == f"{metrics['n_plus']:.0f}"
+    assert shown["MAP, tags"] == f"{metrics['mean_average_precision_of_tags']:.3f}"
+    assert shown["Coverage"] == f"{metrics['coverage']:.1f}"
+    assert [shown[f"Seconds to {what}"] for what in ("choose", "fit", "annotate")] == ["12", "1.2", "0.031"]
+    first = sum(top[0] in own for top, own in zip(made[0].top, made[0].captions, strict=True)) / 60
+    assert shown["P@1"] == f"{first:.3f}"
+
+
+def test_columns_of_which_nothing_is_known_are_left_out():
+    made = [replace(r, metrics={}, seconds={}) for r in contest({"KNN": 1.0, "DBA": 0.5})]
+    heads = cells(scores_table(groups(made)[0]))[0]
+    assert heads == ["", "Top-5 accuracy (95 % interval)", "Behind the best", "P@1"]
+
+
+def test_a_method_that_cannot_be_told_from_the_best_is_marked():
+    made = contest({"KNN": 1.0, "KNN2": 0.0})
+    twin = replace(made[0], task=Task("album", "twin", ("sift",)))
+    rows = by_name(scores_table(groups([*made, twin])[0]))
+    assert rows["twin"][1].startswith("≈ +0.000")
+    assert not rows["KNN2"][1].startswith("≈")
+
+
+def test_folds_have_a_column_of_their_own():
+    assert "Mean of folds ± 95 %" in cells(scores_table(groups(contest(parts=2))[0]))[0]
+    assert "Mean of folds ± 95 %" not in cells(scores_table(groups(contest(parts=1))[0]))[0]
+
+
+def test_regions_are_counted_over_pictures_and_over_folds():
+    made = contest({"EMM_m": 0.5, "DBA": 0.2}, regions=True, parts=3)
+    rows = by_name(regions_table(groups(made)[0].whole))
+    own = [r.regions for r in made if r.task.method == "DBA"]
+    right = sum(place == 1 for regions in own for place in regions.free)
+    assert rows["DBA"][0].startswith(f"{right / sum(len(r.free) for r in own):.3f}|")
+    assert rows["EMMm"][1] == "best"
+    assert re.fullmatch(r"0\.\d{3} ± 0\.\d{3}", rows["DBA"][2])
+
+
+def found(low, high, claim=0):
+    return Found(published().gains[claim], Interval((low + high) / 2, low, high))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict", "size"),
+    [
+        (0.01, 0.05, "holds", "less than the paper's"),
+        (0.10, 0.30, "holds", "within reach of the paper's"),
+        (0.30, 0.40, "holds", "more than the paper's"),
+        (-0.1, -0.01, "is reversed", "less than the paper's"),
+        (-0.1, 0.1, "cannot be told", "less than the paper's"),
+    ],
+)
+def test_a_step_is_judged_by_its_interval(low, high, verdict, size):
+    assert (found(low, high).verdict, found(low, high).size) == (verdict, size)
+
+
+def test_the_sentence_says_which_steps_hold():
+    assert "holds here in every step" in order_said([found(0.1, 0.2), found(0.1, 0.2, 1)])
+    said = order_said([found(0.1, 0.2), found(-0.3, -0.1, 1), found(-0.1, 0.1, 2)])
+    assert "EMM_m over DBA (+15.0 %) holds" in said
+    assert "EMM_d over EMM_m (−20.0 %) is reversed" in said
+    assert "DBA over CorrLDA (+0.0 %) cannot be told" in said
+
+
+def test_planted_gains_are_found_and_stand_beside_the_papers():
+    samples = groups(contest({"DBA": 0.3, "EMM_m": 1.0, "EMM_d": 1.0}, n=200))[0].whole
+    own = steps(samples)
+    assert [step.claim.over for step in own] == ["DBA", "EMM_m"]
+    assert own[0].verdict == "holds"
+    assert own[0].here.mean == pytest.approx(samples["EMM_m"].score() / samples["DBA"].score() - 1)
+    rows = by_name(gains_table(own))
+    assert rows["EMMm over DBA"][1:3] == ["+18.8 %", "+22.8 %"]
+
+
+def test_who_is_ahead_is_counted_over_k():
+    samples = groups(contest({"DBA": 0.0, "EMM_d": 3.0}, n_tags=12))[0].whole
+    # With all twelve tags shown, everybody is equal, and the first of the paper's order counts
+    assert "EMM_d at 12." in ahead_said(samples)
+    assert ahead_said({"DBA": samples["DBA"]}) == ""
+
+
+def test_the_method_that_falls_more_slowly_is_named():
+    made = curve("tags", [10, 30], {"DBA": 2.0, "EMM_d": 2.0}, falls={"DBA": 0.9}, n=200)
+    points = groups(made)[0].curves["tags"]
+    assert "EMM_d falls more slowly than DBA" in losses_said(points)
+    (few, many) = (points[i][1]["DBA"] for i in (0, 1))
+    row = by_name(losses_table(points))["DBA"]
+    assert row[2] == f"{few.score() - many.score():.3f}"
+    assert row[3].startswith(f"{100 * (1 - many.score() / few.score()):.1f} %|")
+    assert row[0].split("|")[1] == f"{100 * few.score() / few.ceiling():.0f} % of its ceiling"
+
+
+def test_points_have_scores_and_gains_beside_each_other():
+    made = curve("evidence", [0.1, 1.0], {"DBA": 0.5, "EMM_m": 1.0})
+    table = points_table(groups(made)[0].curves["evidence"], "evidence")
+    assert cells(table)[0] == ["", "evidence 0.1", "evidence 1"]
+    assert list(by_name(table)) == ["EMMm", "DBA", "EMMm over DBA"]
+
+
+def test_settings_that_differ_are_told_for_each_fold():
+    made = [record(Task("album", "KNN", ("sift",), i), chosen={"k": 5 * (i > 0)}) for i in range(2)]
+    assert by_name(settings_table(groups(made)[0]))["KNN"] == ["12", "k 0 / 5"]
+    same = [replace(r, chosen={"k": 5}) for r in made]
+    assert by_name(settings_table(groups(same)[0]))["KNN"] == ["12", "k 5"]
+
+
+def test_settings_are_short():
+    assert settings_told({"evidence": {"sift": 0.12345, "colour": 1.0}}) == "evidence (sift 0.1235, colour 1)"
+    assert settings_told({}) == "nothing to choose"
+    assert len(settings_told({"x": list(range(1000))})) <= 301
+
+
+def test_provenance_lists_what_differs_and_leaves_out_what_is_of_a_task():
+    made = [
+        replace(r, provenance={"seed": i, "mark": str(i), "commit": None, "tagmix": "1"})
+        for i, r in enumerate(contest())
+    ]
+    assert provenance(made) == {"seed": "6 values, from 0 to 5", "tagmix": "1"}
+    assert provenance(made[:2])["seed"] == "0; 1"
+
+
+def test_published_figures_stand_beside_ours_by_f1_on_corel5k_only():
+    made = contest({"TagProp": 1.0}, "corel5k") + contest({"TagProp": 0.1}, "corel5k", ("colour",))
+    table = published_table(groups(made))
+    f1 = [float(row[3]) for row in cells(table)[1:]]
+    assert f1 == sorted(f1, reverse=True)
+    (ours,) = (row for row in cells(table) if row[0] == "TagProp|measured here")
+    assert ours[3] == f"{100 * made[0].metrics['per_tag_f1']:.1f}"
+    theirs = next(row for row in cells(table) if row[0].startswith("TagProp σML"))
+    assert theirs[1:5] == ["33.0", "42.0", "37.0", "160"]
+    assert published_table(groups(contest({"TagProp": 1.0}))) == ""
+
+
+def test_words_and_data_sets_are_named():
+    titles = [title_of(groups(contest({"KNN": 1}, data=data, views=views))[0]) for data, views in
+              (("corel5k", ("sift", "colour")), ("mine", ("a", "b", "c")), ("tate", ("text",)))]  # fmt: skip
+    assert titles == [
+        "Corel5k, SIFT and colour words",
+        "mine, a, b and c words",
+        "Tate catalogue, text words",
+    ]
+
+
+def test_what_is_not_known_is_a_dash():
+    assert number(float("nan")) == number(None) == "–"

@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from tagmix.evaluation.blocks import quotient
 from tagmix.evaluation.metrics import top_k_accuracy, top_tags
 from tagmix.evaluation.top_k import region_parts, top_k_parts
 from tagmix.experiments import records
-from tagmix.experiments.records import LONGEST, Record, RecordError, Regions, Task, load_all
+from tagmix.experiments.records import LONGEST, Record, RecordError, Regions, Task
 from tagmix.experiments.run import places
 
 TASK = Task("an album", "EMM_d", ("sift", "colour"), 2, {"tags": 100})
@@ -124,13 +123,6 @@ def test_pictures_without_a_known_region_weigh_nothing():
     parts = Regions([0, 3, 3], [2, 1, 2], [1, 1, 1]).parts(1, captioned=False)
     assert parts.gain.tolist() == [0, 0, 0, 1]
     assert parts.weight.tolist() == [1, 0, 0, 2]
-
-
-def test_only_records_of_the_tasks_that_are_done_are_found_in_their_order(tmp_path):
-    tasks = [replace(TASK, part=i) for i in range(3)]
-    for task in (tasks[2], tasks[0]):
-        record(task=task).save(tmp_path)
-    assert [found.task for found in load_all(tmp_path, tasks)] == [tasks[0], tasks[2]]
 
 
 @given(st.integers(0, 600))

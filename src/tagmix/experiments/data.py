@@ -13,12 +13,12 @@ import numpy as np
 from tagmix.arrays import Ints
 from tagmix.bags import Bags
 from tagmix.datasets import Album, Item
-from tagmix.errors import AlbumError, TagmixError
+from tagmix.errors import AlbumError, ImageError, TagmixError
 from tagmix.evaluation.folds import Fold, picture_folds
 from tagmix.experiments.region_truth import region_tags, see
 from tagmix.files import load, save
 from tagmix.images.describe import VERSION, Describer
-from tagmix.images.work import Failure, map_files
+from tagmix.images.work import Failure, map_files, read_content
 
 Progress = Callable[[str, int, int], None]
 # Part of every mark: raise it when the same pictures would be parted or named otherwise.
@@ -135,7 +135,7 @@ def prepare_album(
 
 
 def folds_of(album: Album, n_folds: int, seed: int) -> list[Fold]:
-    """Return the album's own split as one fold, or so many folds."""
+    """Return the album's own split as one fold, or so many folds; copies of a picture stay together."""
     split = np.array([item.split or "" for item in album])
     if (split == "train").any() and (split == "test").any():
         return [Fold(np.flatnonzero(split == "train"), np.flatnonzero(split == "test"))]
@@ -144,7 +144,15 @@ def folds_of(album: Album, n_folds: int, seed: int) -> list[Fold]:
             f"an album must have at least {2 * n_folds} pictures with tags for {n_folds} folds, got "
             f"{len(album)}: tag more pictures, or ask for fewer folds"
         )
-    return picture_folds(len(album), n_folds, seed=seed)
+    return picture_folds(len(album), n_folds, seed=seed, groups=[_content(item) for item in album])
+
+
+def _content(item: Item) -> str:
+    """Return a print of a picture's file, so that copies of it are not learnt here and recognised there."""
+    try:
+        return hashlib.sha256(read_content(item.image)).hexdigest()
+    except ImageError:
+        return str(item.image)
 
 
 def _part(bags: Bags, album: Album, fold: Fold, true_tags: dict[str, list[str]]) -> Part:
@@ -196,8 +204,10 @@ def _true_tags(album: Album, describer: Describer, progress: Progress | None) ->
 
 def _mark(album: Album, describer: Describer, *more: Any) -> str:
     """Return a print of the pictures, their tags and regions, and the way they are described."""
-    how = (FORM, VERSION, describer.recipe, describer.n_words, describer.n_colours, *more)
-    digest = hashlib.sha256(repr((how, album.mask_labels)).encode(errors="surrogatepass"))
+    d = describer
+    words = (d.n_words, d.n_colours, d.vocabulary_pictures, d.vocabulary_patches, d.restarts)
+    how = (FORM, VERSION, d.recipe, words, album.mask_labels, *more)
+    digest = hashlib.sha256(repr(how).encode(errors="surrogatepass"))
     for item in album:
         facts = (str(item.image), item.tags, item.split, item.regions, _stamp(item.image), _stamp(item.mask))
         digest.update(repr(facts).encode(errors="surrogatepass"))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from tagmix.arrays import Floats
+from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.protocol import choose
@@ -152,13 +152,23 @@ def method_of(name: str, views: Sequence[str]) -> Method:
     return METHODS[name](views)
 
 
+def most_frequent(bags: Bags, n: int) -> Ints:
+    """Return the columns of the n tags on most pictures, ascending; of equals the lower ones.
+
+    >>> bags = Bags(np.ones((2, 1), int), [0, 1, 2], tags=np.array([[0, 1, 1], [0, 0, 1]]))
+    >>> most_frequent(bags, 2).tolist()
+    [1, 2]
+    """
+    counts = np.asarray(bags.captions.sum(axis=0), dtype=np.int64).ravel()  # their sum is unsigned
+    return np.sort(np.argsort(-counts, kind="stable")[:n])
+
+
 def chosen(method: Method, bags: Bags, *, k: int = 5, seed: int = 0) -> Found | None:
     """Return the setting that ranks held-out pictures of these (training) bags best; None without axes."""
     if not method.axes:
         return None
     if bags.n_tags > ENOUGH_TAGS:
-        counts = np.asarray(bags.captions.sum(axis=0)).ravel()
-        bags = bags.select_tags(np.sort(np.argsort(-counts, kind="stable")[:ENOUGH_TAGS]))
+        bags = bags.select_tags(most_frequent(bags, ENOUGH_TAGS))
     useful = np.flatnonzero(useful_images(bags))
     part = bags[np.sort(np.random.default_rng(seed).permutation(useful)[:ENOUGH])]
     folds = picture_folds(len(part), FOLDS, seed=seed)

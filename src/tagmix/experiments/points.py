@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.bags import Bags
 from tagmix.experiments.data import Part
+from tagmix.experiments.methods import most_frequent
 
 
 def at_point(part: Part, point: Mapping[str, Any]) -> Part:
@@ -40,8 +41,7 @@ def with_views(part: Part, views: tuple[str, ...]) -> Part:
 
 def fewer_tags(part: Part, point: Mapping[str, Any]) -> Part:
     """Return the part with the most frequent tags of training only, and pictures that have one of them."""
-    counts = np.asarray(part.train.captions.sum(axis=0), dtype=np.int64).ravel()  # sums are unsigned
-    kept = np.sort(np.argsort(-counts, kind="stable")[: int(point["tags"])])
+    kept = most_frequent(part.train, int(point["tags"]))
     column = np.full(part.train.n_tags, -1)
     column[kept] = np.arange(len(kept))
     truth = np.where(part.truth >= 0, column[part.truth], -1)

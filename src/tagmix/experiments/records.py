@@ -4,7 +4,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -192,11 +192,3 @@ def _check_numbers(record: Record) -> None:
 
 def _are_numbers(values: Any, first: int, end: int) -> bool:
     return _is_list_of(int, values) and (not values or first <= min(values) <= max(values) < end)
-
-
-def load_all(folder: Path, tasks: Sequence[Task]) -> Iterator[Record]:
-    """Yield the records of those tasks that are done."""
-    for task in tasks:
-        path = folder / f"{task.name}.json"
-        if path.is_file():
-            yield Record.load(path)

@@ -145,7 +145,7 @@ def test_a_learner_that_fails_is_told_and_the_others_are_measured(
     painted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuses = Method(Refuses(BagsError("it does not <fit>")), {}, {})
-    monkeypatch.setitem(methods.METHODS, "KNN", lambda views, n_tags: refuses)
+    monkeypatch.setitem(methods.METHODS, "KNN", lambda views: refuses)
     call = ["evaluate", str(painted), "-l", "KNN", "--out", str(tmp_path), *FEW]
     assert run([*call, "-l", "frequency"]) == 0
     said = capsys.readouterr()

@@ -41,7 +41,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, "METHODS", two)
     monkeypatch.setattr(studies, "PICTURES", ("frequency",))
     monkeypatch.setattr(studies, "ON_CURVES", ("frequency",))
-    monkeypatch.setattr(studies, "ON_TEXT", ("frequency",))
     monkeypatch.setattr(contest_files, "contest_page", lambda records, **_: "<p>a page</p>")
     monkeypatch.setattr(contest_files, "contest_figures", lambda records: {})
 

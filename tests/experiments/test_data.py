@@ -93,10 +93,8 @@ def test_the_same_pictures_are_described_once(tmp_path, album, monkeypatch):
 
 def test_whatever_changes_is_described_anew(tmp_path, album, monkeypatch):
     def prepare(items=album.items, settings=None, **more):
-        how = {"n_words": 6, "n_colours": 4, "n_patches": 24, "n_regions": 4, **(settings or {})}
-        return prepare_album(
-            tmp_path / "data", "painted", replace(album, items=items), Describer(**how), **more
-        )
+        made = describer(**(settings or {}))
+        return prepare_album(tmp_path / "data", "painted", replace(album, items=items), made, **more)
 
     first, *others = album.items
     prepare_album(tmp_path / "data", "painted", album, describer())
@@ -112,6 +110,8 @@ def test_whatever_changes_is_described_anew(tmp_path, album, monkeypatch):
         {"settings": {"n_colours": 5}},
         {"settings": {"n_patches": 25}},
         {"settings": {"places": True}},
+        {"settings": {"restarts": 3}},
+        {"settings": {"vocabulary_patches": 20}},
         {"seed": 1},
         {"n_folds": 2},
     ):

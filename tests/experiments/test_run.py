@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 
 from tagmix import __version__
-from tagmix.errors import BagsError, TagmixError
+from tagmix.errors import BagsError
 from tagmix.evaluation.leaks import leaks
 from tagmix.evaluation.metrics import METRICS
 from tagmix.evaluation.top_k import region_top_k_accuracy
@@ -49,7 +49,7 @@ class Refuses(BaseEstimator):
 
 
 def in_the_comparison(monkeypatch, name, learner, axes=None, start=None):
-    monkeypatch.setitem(methods.METHODS, name, lambda views, n_tags: Method(learner, axes or {}, start or {}))
+    monkeypatch.setitem(methods.METHODS, name, lambda views: Method(learner, axes or {}, start or {}))
 
 
 def test_a_record_says_what_the_task_came_to(home):
@@ -63,7 +63,7 @@ def test_a_record_says_what_the_task_came_to(home):
     assert record.chosen["k_"] in methods.KNN().k
     assert (record.tried, record.regions) == (0, None)
     assert record.seconds.keys() == {"choose", "fit", "annotate"}
-    knn = methods.METHODS["KNN"](SIFT, 6).learner.fit(part.train)
+    knn = methods.METHODS["KNN"](SIFT).learner.fit(part.train)
     scores = knn.decision_scores(part.test.with_tags(None))
     assert record.top == np.argsort(-scores, axis=1, kind="stable").tolist()
     assert record.metrics == {name: METRICS[name](part.test.captions, scores, 5) for name in METRICS}
@@ -75,7 +75,7 @@ def test_a_record_says_what_the_task_came_to(home):
 def test_regions_are_ranked_with_and_without_captions(home):
     (record,) = run_all(tasks("NaiveRegions", parts=[0]), home, n_jobs=1).records
     part = planted_part(30, 12)
-    learner = methods.METHODS["NaiveRegions"](SIFT, 6).learner.fit(part.train)
+    learner = methods.METHODS["NaiveRegions"](SIFT).learner.fit(part.train)
     for captioned in (False, True):
         scores = learner.predict_regions(part.test, captioned=captioned)
         for k in (1, 3):
@@ -88,7 +88,7 @@ def test_regions_are_ranked_with_and_without_captions(home):
 def test_regions_whose_tag_nobody_knows_are_left_out(part):
     truth = part.truth.copy()
     truth[::2] = -1
-    learner = methods.METHODS["NaiveRegions"](SIFT, 6).learner.fit(part.train)
+    learner = methods.METHODS["NaiveRegions"](SIFT).learner.fit(part.train)
     half, whole = regions_of(learner, part._replace(truth=truth)), regions_of(learner, part)
     assert half.picture == whole.picture[1::2]
     assert half.free == whole.free[1::2]
@@ -181,7 +181,11 @@ def test_a_record_under_the_name_of_another_task_is_not_taken_for_it(home):
 
 @pytest.mark.parametrize(
     ("error", "reason"),
-    [(BagsError("nothing fits"), "nothing fits"), (MemoryError(), "MemoryError"), (TagmixError("no"), "no")],
+    [
+        (BagsError("nothing fits"), "nothing fits"),
+        (MemoryError(), "MemoryError"),
+        (ValueError("a\n b"), "ValueError: a b"),
+    ],
 )
 def test_a_method_that_fails_does_not_end_the_run(home, monkeypatch, error, reason):
     in_the_comparison(monkeypatch, "KNN", Refuses(error))

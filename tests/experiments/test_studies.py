@@ -10,7 +10,6 @@ from tagmix.experiments.methods import METHODS
 from tagmix.experiments.records import Task
 from tagmix.experiments.studies import (
     ON_CURVES,
-    ON_TEXT,
     REGIONS,
     STUDIES,
     over_sizes,
@@ -59,8 +58,8 @@ def test_text_has_its_own_words_methods_and_numbers_of_tags():
     tasks = tasks_of(["tags"], SETS)
     assert {task.views for task in tasks} == {("text",)}
     assert {task.data for task in tasks} == {"tate"}
-    assert {task.method for task in tasks} == set(ON_TEXT)
-    assert [task.point.get("tags") for task in tasks[:: len(ON_TEXT)]] == [None, 100, 300, 1000, 3000]
+    assert {task.method for task in tasks} == set(ON_CURVES)
+    assert [task.point.get("tags") for task in tasks[:: len(ON_CURVES)]] == [None, 100, 300, 1000, 3000]
 
 
 def test_no_study_of_pictures_uses_the_text_and_no_task_words_that_its_data_lacks():

@@ -87,7 +87,9 @@ def run_one(job: tuple[Task, str], folder: Path, common: dict[str, Any]) -> Reco
             warnings.simplefilter("ignore")  # convergence and rare tags: the figures tell
             record = measured(task, part, {**common, "mark": mark})
     except (TagmixError, MemoryError, ArithmeticError, ValueError) as error:  # LinAlgError is a ValueError
-        told = str(error) if isinstance(error, TagmixError) else f"{type(error).__name__}: {error}"
+        told = (
+            str(error) if isinstance(error, TagmixError) else f"{type(error).__name__}: {error}".rstrip(": ")
+        )
         return Failure(" ".join(told.split()))
     record.save(folder / "records")
     return record

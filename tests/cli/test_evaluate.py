@@ -32,8 +32,8 @@ def painted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the page and the figures out, which take seconds."""
-    monkeypatch.setattr("tagmix.report.contest_files.contest_page", lambda records, **_: "<p>a page</p>")
-    monkeypatch.setattr("tagmix.report.contest_files.contest_figures", lambda records: {})
+    monkeypatch.setattr("tagmix.report.contest.files.contest_page", lambda records, **_: "<p>a page</p>")
+    monkeypatch.setattr("tagmix.report.contest.files.contest_figures", lambda records: {})
 
 
 def strictly(text: str) -> dict:

@@ -15,8 +15,8 @@ from tagmix.experiments.methods import METHODS
 from tagmix.experiments.records import Task
 from tagmix.experiments.studies import STUDIES
 from tagmix.images.describe import Describer
-from tagmix.report import contest_files
-from tagmix.report.contest_page import contest_figures, contest_page
+from tagmix.report.contest import files
+from tagmix.report.contest.page import contest_figures, contest_page
 from tests.cli.test_evaluate import refuse_to_describe, stamps, strictly
 from tests.cli.test_train import lines, one_line_error
 from tests.experiments.painted import written_album
@@ -41,8 +41,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, "METHODS", two)
     monkeypatch.setattr(studies, "PICTURES", ("frequency",))
     monkeypatch.setattr(studies, "ON_CURVES", ("frequency",))
-    monkeypatch.setattr(contest_files, "contest_page", lambda records, **_: "<p>a page</p>")
-    monkeypatch.setattr(contest_files, "contest_figures", lambda records: {})
+    monkeypatch.setattr(files, "contest_page", lambda records, **_: "<p>a page</p>")
+    monkeypatch.setattr(files, "contest_figures", lambda records: {})
 
 
 def results(out: Path) -> list[tuple[str, str, dict[str, int]]]:
@@ -104,8 +104,8 @@ def test_data_sets_of_the_folder_and_further_albums_are_measured(
     (corel / "04.png").write_bytes(b"no picture")
     more = written_album(tmp_path / "more photos", 10, masks=False)
     monkeypatch.setattr(studies, "TAGS", (2, 4))
-    monkeypatch.setattr(contest_files, "contest_page", contest_page)  # the real one
-    monkeypatch.setattr(contest_files, "contest_figures", contest_figures)
+    monkeypatch.setattr(files, "contest_page", contest_page)  # the real one
+    monkeypatch.setattr(files, "contest_figures", contest_figures)
     call = ["figure4", "figure2", "tags", "--album", str(more), "--out", str(out), "--jobs", "1"]
     monkeypatch.setenv("TAGMIX_DATA", str(data))
     assert run(["reproduce", *call]) == 0

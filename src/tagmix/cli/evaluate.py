@@ -14,7 +14,7 @@ from tagmix.experiments.data import prepare_album
 from tagmix.experiments.methods import METHODS
 from tagmix.experiments.records import Task
 from tagmix.experiments.run import run_all
-from tagmix.report.contest_files import write_report
+from tagmix.report.contest.files import write_report
 
 USUAL = ("frequency", "EMM_calibrated", "KNN", "KernelRidge")
 

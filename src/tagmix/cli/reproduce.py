@@ -18,7 +18,7 @@ from tagmix.experiments.run import run_all
 from tagmix.experiments.studies import STUDIES, tasks_of
 from tagmix.experiments.text import read_text_corpus
 from tagmix.images.describe import Describer
-from tagmix.report.contest_files import write_report
+from tagmix.report.contest.files import write_report
 
 LEAD = (
     "Yang, Bian and Zha compared EMM, learnt by likelihood (EMM_m) and by maximum margins (EMM_d), with DBA "

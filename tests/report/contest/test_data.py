@@ -9,8 +9,8 @@ from tagmix.evaluation.blocks import quotient
 from tagmix.evaluation.metrics import top_k_ceiling
 from tagmix.evaluation.significance import t_interval
 from tagmix.experiments.records import Record, Regions, Task
-from tagmix.report.contest_data import Sample, groups
-from tests.report.contest_makers import contest, curve, record
+from tagmix.report.contest.data import Sample, groups
+from tests.report.contest.makers import contest, curve, record
 
 # Two pictures, tags 0 … 2. The first has 0 and is shown 0, 1; the second has 1, 2 and is shown 0, 2.
 SMALL = Record(

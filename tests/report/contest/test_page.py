@@ -7,8 +7,8 @@ from html import unescape
 import pytest
 
 from tagmix.experiments.records import Task
-from tagmix.report.contest_page import contest_figures, contest_page
-from tests.report.contest_makers import contest, curve, record
+from tagmix.report.contest.page import contest_figures, contest_page
+from tests.report.contest.makers import contest, curve, record
 from tests.report.test_album_page import read
 
 HOSTILE = "<script>alert('x')</script>\" onload=\"y"

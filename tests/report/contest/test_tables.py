@@ -10,9 +10,9 @@ import pytest
 from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.significance import Interval, bootstrap_interval, paired_bootstrap
 from tagmix.experiments.records import Task
-from tagmix.report.contest_data import groups
-from tagmix.report.contest_extra import provenance, published_table, settings_table, settings_told
-from tagmix.report.contest_gains import (
+from tagmix.report.contest.data import groups
+from tagmix.report.contest.extra import provenance, published_table, settings_table, settings_told
+from tagmix.report.contest.gains import (
     Found,
     ahead_said,
     gains_table,
@@ -23,8 +23,8 @@ from tagmix.report.contest_gains import (
     published,
     steps,
 )
-from tagmix.report.contest_tables import number, regions_table, scores_table, title_of
-from tests.report.contest_makers import contest, curve, record
+from tagmix.report.contest.tables import number, regions_table, scores_table, title_of
+from tests.report.contest.makers import contest, curve, record
 
 
 def cells(table):

@@ -17,7 +17,7 @@ from scipy.optimize import isotonic_regression
 
 from tagmix.arrays import Floats
 from tagmix.evaluation.significance import Interval
-from tagmix.report.contest_tables import METHODS, in_order, method
+from tagmix.report.contest.tables import METHODS, in_order, method
 from tagmix.report.figures import STYLE, WIDTH, svg
 from tagmix.report.style import ACCENT, INK, LINE, MUTED, PAPER, WARM
 

@@ -13,8 +13,8 @@ from tagmix.errors import ImageError
 from tagmix.experiments.records import Record
 from tagmix.images.decode import decode
 from tagmix.report import page
-from tagmix.report.contest_data import Group, K
-from tagmix.report.contest_tables import in_order, method
+from tagmix.report.contest.data import Group, K
+from tagmix.report.contest.tables import in_order, method
 
 SHOWN, RIVALS = 6, 3
 SIDE, QUALITY = 240, 80

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from tagmix.report.contest_data import Group, K, Sample, Samples, is_number
-from tagmix.report.contest_figures import Drawing, Panel, Trace, looks
-from tagmix.report.contest_numbers import FEWER, interval, intervals
-from tagmix.report.contest_tables import in_order
+from tagmix.report.contest.data import Group, K, Sample, Samples, is_number
+from tagmix.report.contest.figures import Drawing, Panel, Trace, looks
+from tagmix.report.contest.numbers import FEWER, interval, intervals
+from tagmix.report.contest.tables import in_order
 
 REGION_PLACES = 10
 AXES = {"tags": "number of tags", "pictures": "training pictures"}

@@ -7,8 +7,8 @@ import pytest
 
 from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.significance import bootstrap_interval, paired_bootstrap
-from tagmix.report import contest_numbers
-from tagmix.report.contest_numbers import difference, drawn, gain, interval, intervals, lost
+from tagmix.report.contest import numbers
+from tagmix.report.contest.numbers import difference, drawn, gain, interval, intervals, lost
 
 
 def parts(seed, n=40, skill=0.5):
@@ -38,8 +38,8 @@ def test_a_difference_is_the_paired_bootstrap_of_pooled_pictures():
 
 def test_blocks_of_draws_change_nothing(monkeypatch):
     before = drawn([parts(1), parts(2)], 50)
-    monkeypatch.setattr(contest_numbers, "_KEPT", 0)
-    monkeypatch.setattr(contest_numbers, "_BLOCK", 7 * 40)
+    monkeypatch.setattr(numbers, "_KEPT", 0)
+    monkeypatch.setattr(numbers, "_BLOCK", 7 * 40)
     np.testing.assert_allclose(drawn([parts(1), parts(2)], 50), before, rtol=1e-12)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from tagmix.evaluation.published import TagFigures, published
 from tagmix.experiments.records import Record
 from tagmix.report import page
-from tagmix.report.contest_data import Group, Sample
-from tagmix.report.contest_tables import NONE, PER_TAG, in_order, method, number, title_of
+from tagmix.report.contest.data import Group, Sample
+from tagmix.report.contest.tables import NONE, PER_TAG, in_order, method, number, title_of
 from tagmix.report.page import Cell, Line
 
 MOST_VALUES = 3

@@ -16,7 +16,7 @@ from tagmix.arrays import Floats
 from tagmix.evaluation.blocks import Parts, quotient
 from tagmix.evaluation.significance import Interval, t_interval
 from tagmix.experiments.records import LONGEST, Record
-from tagmix.report.contest_numbers import Unit, joined
+from tagmix.report.contest.numbers import Unit, joined
 
 K = 5
 

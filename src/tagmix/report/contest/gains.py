@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from tagmix.evaluation.published import Gain, published
 from tagmix.evaluation.significance import Interval
 from tagmix.report import page
-from tagmix.report.contest_data import Group, Sample, Samples, is_number
-from tagmix.report.contest_numbers import gain, lost
-from tagmix.report.contest_tables import NONE, in_order, method, number, score_cell, span
+from tagmix.report.contest.data import Group, Sample, Samples, is_number
+from tagmix.report.contest.numbers import gain, lost
+from tagmix.report.contest.tables import NONE, in_order, method, number, score_cell, span
 from tagmix.report.page import Cell, Line
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tagmix.report import page
-from tagmix.report.contest_curves import (
+from tagmix.report.contest.curves import (
     curve_points,
     drawing,
     figure_2,
@@ -13,12 +13,12 @@ from tagmix.report.contest_curves import (
     region_panels,
     region_samples,
 )
-from tagmix.report.contest_data import Group
-from tagmix.report.contest_examples import SEED, example_cards
-from tagmix.report.contest_extra import published_table, settings_table
-from tagmix.report.contest_gains import ahead_said, group_claims, losses_said, losses_table, points_table
-from tagmix.report.contest_numbers import difference
-from tagmix.report.contest_tables import method, number, regions_table, scores_table, title_of
+from tagmix.report.contest.data import Group
+from tagmix.report.contest.examples import SEED, example_cards
+from tagmix.report.contest.extra import published_table, settings_table
+from tagmix.report.contest.gains import ahead_said, group_claims, losses_said, losses_table, points_table
+from tagmix.report.contest.numbers import difference
+from tagmix.report.contest.tables import method, number, regions_table, scores_table, title_of
 
 WHOLE = "as chosen"
 # What the points are along which settings or data were changed, beside the paper's own curves.

@@ -9,7 +9,7 @@ from tagmix import __version__
 from tagmix.errors import TagmixError
 from tagmix.experiments.records import Record
 from tagmix.experiments.run import Problem
-from tagmix.report.contest_page import contest_figures, contest_page
+from tagmix.report.contest.page import contest_figures, contest_page
 
 
 def write_report(

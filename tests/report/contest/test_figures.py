@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tagmix.evaluation.significance import Interval
-from tagmix.report.contest_curves import (
+from tagmix.report.contest.curves import (
     curve_points,
     drawing,
     figure_2,
@@ -20,10 +20,10 @@ from tagmix.report.contest_curves import (
     region_panels,
     region_samples,
 )
-from tagmix.report.contest_data import groups
-from tagmix.report.contest_figures import Panel, Trace, looks, spread
-from tagmix.report.contest_tables import METHODS
-from tests.report.contest_makers import SKILLS, contest, curve
+from tagmix.report.contest.data import groups
+from tagmix.report.contest.figures import Panel, Trace, looks, spread
+from tagmix.report.contest.tables import METHODS
+from tests.report.contest.makers import SKILLS, contest, curve
 
 HOSTILE = "<script>alert('x')</script> \u202eRTL $x$"
 

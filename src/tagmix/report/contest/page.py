@@ -7,7 +7,7 @@ from tagmix.evaluation.blocks import quotient
 from tagmix.evaluation.significance import DRAWS
 from tagmix.experiments.records import Record
 from tagmix.report import page
-from tagmix.report.contest_curves import (
+from tagmix.report.contest.curves import (
     drawing,
     figure_2,
     other_curves,
@@ -15,13 +15,13 @@ from tagmix.report.contest_curves import (
     region_panels,
     region_samples,
 )
-from tagmix.report.contest_data import Group, groups
-from tagmix.report.contest_extra import provenance
-from tagmix.report.contest_figures import Drawing
-from tagmix.report.contest_gains import Found, percent, steps
-from tagmix.report.contest_numbers import joined
-from tagmix.report.contest_sections import general_sections, group_section
-from tagmix.report.contest_tables import method, number, title_of
+from tagmix.report.contest.data import Group, groups
+from tagmix.report.contest.extra import provenance
+from tagmix.report.contest.figures import Drawing
+from tagmix.report.contest.gains import Found, percent, steps
+from tagmix.report.contest.numbers import joined
+from tagmix.report.contest.sections import general_sections, group_section
+from tagmix.report.contest.tables import method, number, title_of
 
 MOST_TILES = 8
 HOW = (

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.significance import Interval
 from tagmix.report import page
-from tagmix.report.contest_data import Group, Sample, Samples
-from tagmix.report.contest_numbers import Unit, difference, interval
+from tagmix.report.contest.data import Group, Sample, Samples
+from tagmix.report.contest.numbers import Unit, difference, interval
 from tagmix.report.page import Cell, Line
 
 

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from tagmix.experiments.records import Task
-from tagmix.report.contest_data import groups
-from tagmix.report.contest_examples import SHOWN, chosen, example_cards, shown_methods
-from tests.report.contest_makers import contest, record
+from tagmix.report.contest.data import groups
+from tagmix.report.contest.examples import SHOWN, chosen, example_cards, shown_methods
+from tests.report.contest.makers import contest, record
 
 
 def test_the_papers_methods_and_the_best_of_the_others_are_shown():

@@ -3,7 +3,6 @@
 import json
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -112,7 +111,10 @@ def test_a_stopped_run_keeps_its_records_and_goes_on_from_them(
     with monkeypatch.context() as patched:
         patched.setattr(running, "run_one", stopped)
         assert run(call) == 130
-    assert one_line_error(capsys).startswith("tagmix: stopped")
+    assert one_line_error(capsys) == (
+        "tagmix: stopped: nothing is half-written; what is finished is kept where there is a cache or an "
+        "--out folder, and the same command goes on from there"
+    )
     before = stamps(tmp_path)
     assert len(before) == 1
     assert not (tmp_path / "index.html").exists()
@@ -168,7 +170,7 @@ def test_every_learner_may_be_asked_for_at_once_and_each_is_measured_once(
 
     monkeypatch.setattr("tagmix.cli.evaluate.run_all", noted)
     call = ["evaluate", str(painted), "--out", str(tmp_path), *FEW]
-    for learners in (["-l", "all", "-l", "KNN"], ["-l", "KNN", "-l", "frequency", "-l", "KNN"], []):
+    for learners in (["-l", "all", "-l", "KNN"], ["-l", "knn", "-l", "FREQUENCY", "-l", "KNN"], []):
         assert run([*call, *learners]) == 1
     assert asked == [list(METHODS), ["KNN", "frequency"], list(USUAL)]
     capsys.readouterr()
@@ -179,6 +181,17 @@ def test_an_unknown_learner_is_a_wrong_call(painted: Path, capsys: pytest.Captur
     said = capsys.readouterr().err
     assert "Invalid value for '--learner'" in said
     assert "EMM_d" in said  # the way out
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("EMM", "EMM_m or EMM_d or EMM_calibrated?"), ("tag-prop", "TagProp?"), ("kernalridge", "KernelRidge?")],
+)
+def test_a_name_that_is_nearly_a_learner_is_told_which(
+    painted: Path, capsys: pytest.CaptureFixture[str], name: str, near: str
+) -> None:
+    assert run(["evaluate", str(painted), "--learner", name]) == 2
+    assert f"{name!r} is not a learner: did you mean {near}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", [["--folds", "1"], ["--min-count", "0"], ["--jobs", "0"]])
@@ -210,15 +223,16 @@ def test_albums_that_cannot_be_measured_are_refused_in_one_line_before_any_work(
     spec = tmp_path / "nowhere" if case == "missing" else folder
     expected = {
         "empty": "check the path",
-        "no tags": "lower --min-count",
+        "no tags": "no picture has keywords, which are read from XMP and IPTC inside photos",
         "one tag": "at least 2 tags must be on 4 pictures each, got 1 of 1 tags",
         "rare tags": "at least 2 tags must be on 4 pictures each, got 0 of 4 tags",
-        "few pictures": "at least 10 pictures with tags for 5 folds, got 8",
-        "missing": "check the path",
+        "few pictures": "at least 10 pictures with tags for 5 folds, got 8: tag more pictures, or lower",
+        "missing": "does not exist: check the path",
     }[case]
     more = ["--min-count", "2"] if case == "few pictures" else []
     assert run(["evaluate", str(spec), "--out", str(tmp_path / "out"), *more, *FEW]) == 1
     assert expected in one_line_error(capsys)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_place_that_cannot_be_written_to_is_refused_before_any_work(
@@ -249,18 +263,46 @@ def test_help_shows_examples_and_all_learners(capsys: pytest.CaptureFixture[str]
     assert all(name in said for name in METHODS)
 
 
-def test_lines_have_the_mean_over_the_parts_best_first() -> None:
-    def record(method: str, accuracy: float) -> SimpleNamespace:
-        metrics = {"top_k_accuracy": accuracy, "top_k_ceiling": 0.9}
-        return SimpleNamespace(task=SimpleNamespace(method=method), metrics=metrics)
+def test_lines_have_all_tested_pictures_together_with_their_interval_best_first() -> None:
+    def record(method: str, part: int, captions: list[list[int]], top: list[list[int]]) -> Record:
+        ids = [str(i) for i in range(len(captions))]
+        task = Task("album", method, ("sift",), part)
+        return Record(task, {}, 0, {}, 9, list("abcd"), ids, captions, top, {}, None, {})
 
-    told = lines_of([record("KNN", 0.2), record("KNN", 0.4), record("DBA", 0.5), record("DBA", 0.6)])
-    assert [line.split() for line in told] == [
-        ["DBA", "top-5", "accuracy", "0.550"],
-        ["KNN", "top-5", "accuracy", "0.300"],
-        ["at", "most", "top-5", "accuracy", "0.900"],
-    ]
+    # Two of four tags are shown. KNN: 2·2 / (2·2 + 2·2) of one part, 0 of the other, 4 / (4 + 3 + 2 + 3)
+    first, second = [[0, 1], [2]], [[3]]
+    always, never, right = [[0, 1, 2, 3], [2, 0, 1, 3]], [[0, 1, 2, 3]], [[3, 0, 1, 2]]
+    told = lines_of(
+        [
+            record("KNN", 0, first, [[0, 2, 1, 3], [2, 0, 1, 3]]),
+            record("KNN", 1, second, never),
+            record("DBA", 0, first, always),
+            record("DBA", 1, second, right),
+        ]
+    )
+    # DBA: 2·(2 + 1 + 1) / (4 + 3 + 3), which no ranking beats; a picture alone has 1 or 2/3
+    assert told[0] == "DBA              top-2 accuracy 0.800 (0.667 … 1.000)"
+    assert told[1].startswith("KNN              top-2 accuracy 0.400 (0.000 … ")
+    assert told[2:] == ["at most          top-2 accuracy 0.800"]
     assert lines_of([]) == []
+
+
+@pytest.mark.usefixtures("no_page")
+def test_folds_that_are_not_used_and_tags_that_are_left_out_and_results_that_are_replaced_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    album, out = written_album(tmp_path / "album", 16, split=True), tmp_path / "out"
+    entries = [json.loads(line) for line in (album / "annotations.jsonl").read_text().splitlines()]
+    entries[0]["tags"] += ["boat", "gull"]
+    (album / "annotations.jsonl").write_text("\n".join(map(json.dumps, entries)))
+    call = ["evaluate", str(album), "-l", "frequency", "--out", str(out), *FEW]
+    rare = "2 of 6 tags are on fewer than 4 pictures and left out"
+    assert run(call) == 0
+    assert lines(capsys.readouterr().err) == [rare]
+    assert run([*call, "--folds", "5"]) == 0  # the number it has anyway
+    assert lines(capsys.readouterr().err) == [rare, "the album names its test pictures: --folds is not used"]
+    assert run([*call, "--words", "5"]) == 0
+    assert lines(capsys.readouterr().err) == [rare, f"{out} held other results: measured anew"]
 
 
 @pytest.mark.usefixtures("no_page")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tagmix import Bags, save
 from tagmix.datasets import READERS, Runs, open_album
 from tagmix.datasets.metadata import iptc_keywords
 from tagmix.errors import AlbumError
@@ -256,9 +257,18 @@ def test_broken_photos_and_sidecars_are_set_aside(tmp_path):
 
 
 def test_what_no_reader_knows_is_refused_with_the_names_of_the_formats(tmp_path):
-    for spec in (tmp_path / "x.docx", "nothing", "docx:x", str(tmp_path / "gone.json")):
-        with pytest.raises(AlbumError, match="jsonl, folder, csv, coco"):
+    with pytest.raises(AlbumError, match=r"got neither: check the path, .* jsonl, folder, csv, coco"):
+        open_album(text(tmp_path / "x.docx", "Dear all"))
+    for spec in (tmp_path / "y.docx", "nothing", "docx:x", str(tmp_path / "gone.json"), "a\0b", "x" * 5000):
+        with pytest.raises(AlbumError, match=r"does not exist: check the path, .* jsonl, folder, csv, coco"):
             open_album(spec)
+
+
+@pytest.mark.parametrize("name", ["photos.tagmix", "photos", "photos.json", "photos.jsonl"])
+def test_a_file_of_our_own_that_is_no_album_is_told_by_its_content(tmp_path, name):
+    save(Bags(np.ones((1, 2), int), [0, 1]), tmp_path / name)
+    with pytest.raises(AlbumError, match="is a tagmix model or bags, not an album"):
+        open_album(tmp_path / name)
 
 
 def test_options_reach_the_reader(tmp_path):

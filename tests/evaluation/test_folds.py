@@ -96,7 +96,8 @@ def test_folds_given_as_numbers_or_masks_are_taken_as_they_are():
         ([([0, 1], [])], None, "at least one a side"),
         ([], None, "a list of \\(train, test\\), got none"),
         (4, None, "from 2 to the 3 pictures or groups, got 4: cut into fewer"),
-        (1, None, "from 2 to the 3 pictures or groups, got 1"),
+        (1, None, "^folds must be a whole number from 2 to the 3 pictures or groups, got 1: 5 is usual"),
+        ("2", None, "^folds must be a whole number .* got '2'"),
         (3, "aba", "from 2 to the 2 pictures or groups, got 3"),
         (2, "ab", "group of each of 3 pictures, got 2"),
     ],
@@ -104,6 +105,11 @@ def test_folds_given_as_numbers_or_masks_are_taken_as_they_are():
 def test_folds_that_would_leak_or_do_not_exist_are_refused(folds, groups, message):
     with pytest.raises(ParameterError, match=message):
         checked_folds(folds, 3, groups=groups)
+
+
+def test_a_number_of_folds_is_called_as_it_was_given():
+    with pytest.raises(ParameterError, match=r"^n_folds must be a whole number from 2 to the 5"):
+        picture_folds(5, 1)
 
 
 def test_repeats_that_are_none_are_refused():

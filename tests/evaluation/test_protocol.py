@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from tagmix import EMM, ParameterError
 from tagmix.evaluation.folds import picture_folds, repeated_folds
 from tagmix.evaluation.metrics import METRICS
-from tagmix.evaluation.protocol import choose, compare, held_out_scores
+from tagmix.evaluation.protocol import Comparison, choose, compare, held_out_scores
 from tests.evaluation.conftest import Means, pictures
 
 GRID = {"trust": [-1.0, 0.0, 1.0]}
@@ -184,7 +184,13 @@ def test_the_model_itself_takes_part():
     [
         ({"metrics": ("accuracy",)}, "'accuracy' is not among 'top_k_accuracy', .*: choose one of them"),
         ({"metrics": ()}, "at least one of each, got 1 learners and \\(\\)"),
-        ({"metrics": "coverage"}, "got 1 learners and 'coverage'"),
+        ({"metrics": "cover"}, "'cover' is not among 'top_k_accuracy'"),
+        (
+            {"folds": 1},
+            "^folds must be a whole number from 2 to the 60 pictures or groups, got 1: 5 is usual",
+        ),
+        ({"folds": 2.5}, "^folds must be a whole number from 2 .* got 2.5"),
+        ({"inner_folds": 1}, "inner_folds must be a whole number >= 2, got 1"),
         ({"grids": {"other": GRID}}, "'other' is not among 'means'"),
         ({"folds": [([0, 1, 2], [2, 3])]}, "on both sides, got picture 2"),
     ],
@@ -195,11 +201,57 @@ def test_what_cannot_be_compared_is_refused_at_once(album, means, how, message):
 
 
 def test_names_that_were_not_compared_are_refused(album, means):
-    found = compare({"means": means}, album, 2, ("n_plus",))
+    found = compare({"means": means}, album, 2, ("n_plus", "coverage"))
     with pytest.raises(ParameterError, match="'emm' is not among 'means'"):
         found.over_folds("emm", "n_plus")
-    with pytest.raises(ParameterError, match="'n_plus' is not among"):
-        found.over_pictures("means", "n_plus")  # it is no sum over pictures
+    with pytest.raises(ParameterError, match="'ndcg_at_k' is not among 'n_plus', 'coverage': choose"):
+        found.over_pictures("means", "ndcg_at_k")
+
+
+def test_a_metric_that_is_no_sum_over_pictures_is_sent_to_the_folds(album, means):
+    found = compare({"a": means, "b": Chances()}, album, 2, ("per_tag_f1",))
+    expected = "'per_tag_f1' is none: use over_folds, or compare by one of top_k_accuracy, precision_at_k"
+    for ask in (found.difference, found.p_values):
+        with pytest.raises(ParameterError, match=expected):
+            ask("a", "b", "per_tag_f1")
+    with pytest.raises(ParameterError, match=expected):
+        found.over_pictures("a", "per_tag_f1")
+
+
+def test_one_metric_may_be_given_by_its_name_alone(album, means):
+    alone, listed = (compare({"m": means}, album, 2, how) for how in ("coverage", ["coverage"]))
+    assert alone.metrics == ("coverage",)
+    assert np.array_equal(alone.scores, listed.scores)
+
+
+@pytest.mark.parametrize(
+    ("learners", "message"),
+    [
+        ([Means()], r"learners must be named, got a list: pass \{'name': learner\}"),
+        ({"m": Means}, r"learner 'm' must be an instance, got the class Means: write Means\(\)"),
+        ({"m": "KNN"}, "learner 'm' must have fit, get_params and set_params, got a str"),
+    ],
+)
+def test_what_is_no_named_learner_is_refused_with_the_way_out(album, learners, message):
+    with pytest.raises(ParameterError, match=message):
+        compare(learners, album)
+
+
+def test_choosing_among_settings_of_a_class_is_refused(album):
+    with pytest.raises(ParameterError, match=r"learner must be an instance, got the class Means"):
+        choose(Means, GRID, album)
+
+
+def test_a_comparison_is_printed_as_a_table_of_means():
+    scores = np.array([[[0.25, 30.0], [0.75, 32.0]], [[0.0, 7.0], [0.125, 8.0]]])
+    found = Comparison(("KNN", "my own"), ("top_k_accuracy", "n_plus"), scores, {}, {}, 0.5)
+    assert str(found).splitlines() == [
+        "mean of 2 folds",
+        "        top_k_accuracy    n_plus",
+        "KNN              0.500    31.000",
+        "my own           0.062     7.500",
+    ]
+    assert repr(found) == str(found)
 
 
 def test_grids_without_settings_and_folds_without_tags_are_refused(album, means):

@@ -179,3 +179,19 @@ def test_nothing_of_other_pictures_reaches_the_choice():
 def test_too_few_pictures_to_choose_on_are_refused():
     with pytest.raises(ParameterError, match="n_folds"):
         chosen(dial(), planted(2)[0])
+
+
+def test_settings_are_chosen_on_the_most_frequent_tags_only(monkeypatch):
+    bags, _ = planted(60)
+    monkeypatch.setattr(methods, "ENOUGH_TAGS", 3)
+    Dial.seen.clear()
+    chosen(dial(), bags, k=1)
+    names = [bags.tag_names[i] for i in methods.most_frequent(bags, 3)]
+    assert Dial.seen
+    assert all(list(part.tag_names) == names for part in Dial.seen if part.tags is not None)
+
+
+def test_a_setting_for_each_tag_grows_with_the_tags():
+    dba = method_of("DBA", ("sift",))
+    assert dba.configured({"total_alpha/tags": 0.1}, 50).total_alpha == 5
+    assert dba.configured({"total_alpha/tags": None}, 50).total_alpha is None

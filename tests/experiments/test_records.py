@@ -24,7 +24,7 @@ def record(captions=((0, 2), (1,)), top=((2, 1, 0), (0, 1, 2)), **changes):
         **{
             "task": TASK,
             "chosen": {"evidence.sift": 0.1, "total_alpha": None, "view_weights_": {"sift": [1.0, 0.5]}},
-            "tried": 7,
+            "tried": [{"evidence.sift": 0.3, "accuracy": 0.2}],
             "seconds": {"choose": 1.5, "fit": 0.25, "annotate": 0},
             "n_train": 20,
             "tag_names": ["sea", "sky", "<script>é\udc80"],
@@ -153,7 +153,7 @@ GOOD = {
     ("provenance",): ({}, {"x": "y"}),
     ("seconds",): ({},),
     ("metrics",): ({},),
-    ("tried",): (-1, 10**30),
+    ("tried",): ([],),
     ("n_train",): (-1, 10**30),
     ("regions",): (None,),
     ("task", "data"): ("text",),
@@ -268,8 +268,8 @@ def test_any_other_content_is_refused(tmp_path, content):
 
 
 def test_another_format_is_refused(file):
-    file.write_text(file.read_text().replace('"format 1"', '"format 2"'))
-    assert "format 1" in refused(file)
+    file.write_text(file.read_text().replace('"format 2"', '"format 1"'))
+    assert "format 2" in refused(file)
 
 
 def test_what_is_no_plain_file_is_refused_at_once(tmp_path):

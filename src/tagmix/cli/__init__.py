@@ -67,7 +67,10 @@ def run(arguments: list[str]) -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _say("stopped: nothing is half-written; with a cache, the same command goes on where it was")
+        _say(
+            "stopped: nothing is half-written; what is finished is kept where there is a cache or an --out "
+            "folder, and the same command goes on from there"
+        )
         return STOPPED
     except Exception as error:
         return _failed(error)

@@ -19,6 +19,7 @@ from tagmix.datasets.paths import contained, holds, is_file, shown
 from tagmix.datasets.tables import read_csv
 from tagmix.datasets.voc import read_voc
 from tagmix.errors import AlbumError
+from tagmix.storage.container import MAGIC
 
 READERS: dict[str, Callable[..., Album]] = {
     "jsonl": read_jsonl,
@@ -49,22 +50,43 @@ def open_album(spec: str | os.PathLike[str], **options: Any) -> Album:
     if colon and name in READERS:
         return READERS[name](Path(rest).expanduser(), **options)
     path = Path(text).expanduser()
-    if path.is_dir():
+    if os.path.isdir(path):  # without an error for names that are too long
         return READERS[_folder_format(path)](path, **options)
     return READERS[_file_format(path)](path, **options)
 
 
 def _file_format(path: Path) -> str:
+    _check_there(path)
     suffix = path.suffix.lower()
     if suffix in ENDINGS:
         return ENDINGS[suffix]
     if suffix == ".json" and is_file(path):
         return "labelme" if _is_labelme(path.parent, path.name) else "coco"
-    known = ", ".join(READERS)
     raise AlbumError(
         f"{shown(os.fspath(path))} must be a folder, .jsonl, .csv or .json, got neither: check the path, or "
-        f"name the format as in FORMAT:PATH, one of {known}"
+        f"name the format as in FORMAT:PATH, one of {', '.join(READERS)}"
     )
+
+
+def _check_there(path: Path) -> None:
+    """Refuse a path without anything, and files of our own that are no album."""
+    name = shown(os.fspath(path))
+    if not os.path.exists(path):
+        raise AlbumError(
+            f"{name} does not exist: check the path, or name the format as in FORMAT:PATH, one of "
+            f"{', '.join(READERS)}"
+        )
+    if is_file(path) and _head(path).startswith(MAGIC):
+        raise AlbumError(f"{name} is a tagmix model or bags, not an album: give the album it was made from")
+
+
+def _head(path: Path) -> bytes:
+    """Return the beginning of a file; nothing if it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(HEAD)
+    except OSError:
+        return b""
 
 
 def _folder_format(folder: Path) -> str:
@@ -84,11 +106,7 @@ def _folder_format(folder: Path) -> str:
 def _is_labelme(folder: Path, name: str) -> bool:
     if not holds(folder, name):  # a pipe, or a link that leads out
         return False
-    try:
-        with (folder / name).open("rb") as stream:
-            head = stream.read(HEAD)
-    except OSError:
-        return False
+    head = _head(folder / name)
     return b"<annotation>" in head or (b'"shapes"' in head and b'"images"' not in head)
 
 

@@ -5,7 +5,7 @@ recognised on the other; pictures of one group are therefore always on the same 
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -36,11 +36,7 @@ def picture_folds(n_pictures: int, n_folds: int = 5, *, seed: int = 0, groups: A
     """
     group_of = group_numbers(groups, n_pictures)
     sizes = np.bincount(group_of)
-    if not isinstance(n_folds, Integral) or not 2 <= n_folds <= len(sizes):
-        raise ParameterError(
-            f"n_folds must be a whole number from 2 to the {len(sizes)} pictures or groups, got {n_folds!r}: "
-            "cut into fewer folds, or bring more pictures."
-        )
+    _check_count("n_folds", n_folds, len(sizes))
     order = np.random.default_rng(seed).permutation(len(sizes))
     order = order[np.argsort(-sizes[order], kind="stable")]
     fold_of, filled = np.empty(len(sizes), dtype=np.int64), np.zeros(n_folds, dtype=np.int64)
@@ -86,9 +82,10 @@ def same_pictures(bags: Bags) -> Ints:
 
 def checked_folds(folds: Any, n_pictures: int, *, seed: int = 0, groups: Any = None) -> list[Fold]:
     """Return folds from their number, or those given if no picture and no group is on both sides."""
-    if isinstance(folds, Integral):
-        return picture_folds(n_pictures, int(folds), seed=seed, groups=groups)
     group_of = group_numbers(groups, n_pictures)
+    if isinstance(folds, str) or not isinstance(folds, Iterable):
+        _check_count("folds", folds, int(group_of.max(initial=-1)) + 1)
+        return picture_folds(n_pictures, int(folds), seed=seed, groups=groups)
     made = [Fold(_numbers(train, n_pictures), _numbers(test, n_pictures)) for train, test in folds]
     if not made:
         raise ParameterError("folds must be their number or a list of (train, test), got none: give one.")
@@ -101,6 +98,18 @@ def checked_folds(folds: Any, n_pictures: int, *, seed: int = 0, groups: Any = N
                 "its like learnt from: cut with picture_folds."
             )
     return made
+
+
+def _check_count(name: str, n_folds: Any, n_groups: int) -> None:
+    """Refuse a number of folds that is none, in the words of who was given it."""
+    number = int(n_folds) if isinstance(n_folds, Integral) else 0
+    if 2 <= number <= n_groups:
+        return
+    way_out = "5 is usual." if number < 2 else "cut into fewer folds, or bring more pictures."
+    raise ParameterError(
+        f"{name} must be a whole number from 2 to the {n_groups} pictures or groups, got {n_folds!r:.60}: "
+        f"{way_out}"
+    )
 
 
 def _numbers(index: Any, n_pictures: int) -> Ints:

@@ -5,6 +5,7 @@ Any learner with scikit-learn's ``get_params``, ``set_params`` and ``fit`` takes
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,6 +79,7 @@ def choose(
     metric : a name in ``METRICS``, or a function of (tags, scores, k).
     groups : the group of each picture; pictures of a group are never parted.
     """
+    _check_learner(learner, "learner")
     cut = checked_folds(folds, len(bags), seed=seed, groups=groups)
     measure = METRICS[_named(metric, METRICS)] if isinstance(metric, str) else metric
     table = tuple(_trial(learner, params, bags, cut, measure, k) for params in _settings(grid))
@@ -109,6 +111,7 @@ class Comparison(NamedTuple):
 
     ``scores`` is learners × folds × metrics; ``parts[metric][learner]`` are the pictures (or groups) of
     all test parts, for metrics that are sums over pictures; ``chosen[learner]`` the setting of each fold.
+    Printed, it is a table of the means over folds.
     """
 
     learners: tuple[str, ...]
@@ -118,8 +121,21 @@ class Comparison(NamedTuple):
     chosen: dict[str, tuple[dict[str, Any], ...]]
     test_share: float
 
+    def __repr__(self) -> str:
+        first = max(map(len, self.learners))
+        widths = [max(len(name), 8) for name in self.metrics]
+        head = "  ".join(f"{name:>{width}}" for name, width in zip(self.metrics, widths, strict=True))
+        lines = [f"mean of {self.scores.shape[1]} folds", f"{'':<{first}}  {head}"]
+        for name, means in zip(self.learners, self.scores.mean(axis=1), strict=True):
+            row = "  ".join(f"{mean:>{width}.3f}" for mean, width in zip(means, widths, strict=True))
+            lines.append(f"{name:<{first}}  {row}")
+        return "\n".join(lines)
+
     def over_folds(self, learner: str, metric: str) -> Interval:
-        """Return mean and 95 % interval over folds, widened because folds share what they learnt from."""
+        """Return mean and 95 % interval over folds, widened because folds share what they learnt from.
+
+        It is symmetric and not cut off: with few folds it may reach below 0 or above 1.
+        """
         row = self.learners.index(_named(learner, self.learners))
         values = self.scores[row, :, self.metrics.index(_named(metric, self.metrics))]
         return t_interval(values, test_share=self.test_share)
@@ -142,14 +158,20 @@ class Comparison(NamedTuple):
         }
 
     def _parts(self, learner: str, metric: str) -> Parts:
-        return self.parts[_named(metric, self.parts)][_named(learner, self.learners)]
+        if _named(metric, self.metrics) not in self.parts:
+            sums = ", ".join(name for name in METRICS if name in PICTURE_PARTS)
+            raise ParameterError(
+                f"pictures can be drawn again for metrics that are sums over them, {metric!r} is none: use "
+                f"over_folds, or compare by one of {sums}."
+            )
+        return self.parts[metric][_named(learner, self.learners)]
 
 
 def compare(
     learners: Mapping[str, Any],
     bags: Bags,
     folds: int | Iterable[Any] = 5,
-    metrics: Sequence[str] = ("top_k_accuracy",),
+    metrics: str | Sequence[str] = ("top_k_accuracy",),
     seed: int = 0,
     *,
     k: int = 5,
@@ -161,8 +183,11 @@ def compare(
 
     A learner with a grid is chosen anew in each fold, by the first metric, on ``inner_folds`` of the training
     part alone. With ``groups`` intervals and tests count a group once, as its pictures are not independent.
+    ``learners`` and ``grids`` are named; ``metrics`` are one or several names in ``METRICS``, showing ``k``
+    tags a picture; ``folds``, ``groups`` and each grid are as in ``choose``.
     """
-    _check_asked(learners, metrics, grids or {})
+    metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    _check_asked(learners, metrics, grids or {}, inner_folds)
     cut = checked_folds(folds, len(bags), seed=seed, groups=groups)
     units = group_numbers(groups, len(bags))
     scores = np.zeros((len(learners), len(cut), len(metrics)))
@@ -179,11 +204,17 @@ def compare(
                 _add(by_learner[name], PICTURE_PARTS[m](truth, said, k), units[fold.test])
     share = float(np.mean([len(fold.test) / len(fold.train) for fold in cut]))
     settings = {name: tuple(tried) for name, tried in chosen.items()}
-    return Comparison(tuple(learners), tuple(metrics), scores, parts, settings, share)
+    return Comparison(tuple(learners), metrics, scores, parts, settings, share)
 
 
-def _check_asked(learners: Mapping[str, Any], metrics: Sequence[str], grids: Mapping[str, Grid]) -> None:
-    if isinstance(metrics, str) or not metrics or not learners:
+def _check_asked(
+    learners: Mapping[str, Any], metrics: Sequence[str], grids: Mapping[str, Grid], inner_folds: int
+) -> None:
+    if not isinstance(learners, Mapping):
+        raise ParameterError(
+            f"learners must be named, got a {type(learners).__name__}: pass {{'name': learner}}."
+        )
+    if not metrics or not learners:
         raise ParameterError(
             f"learners and metrics must be named, at least one of each, got {len(learners)} learners and "
             f"{metrics!r}: pass {{'name': learner}} and a list of names."
@@ -192,6 +223,22 @@ def _check_asked(learners: Mapping[str, Any], metrics: Sequence[str], grids: Map
         _named(name, METRICS)
     for name in grids:
         _named(name, learners)
+    for name, learner in learners.items():
+        _check_learner(learner, f"learner {name!r}")
+    if not isinstance(inner_folds, Integral) or inner_folds < 2:
+        raise ParameterError(f"inner_folds must be a whole number >= 2, got {inner_folds!r}: 3 is usual.")
+
+
+def _check_learner(learner: Any, what: str) -> None:
+    if isinstance(learner, type):
+        raise ParameterError(
+            f"{what} must be an instance, got the class {learner.__name__}: write {learner.__name__}()."
+        )
+    if not all(hasattr(learner, name) for name in ("fit", "get_params", "set_params")):
+        raise ParameterError(
+            f"{what} must have fit, get_params and set_params, got a {type(learner).__name__}: pass an "
+            "estimator such as KNN()."
+        )
 
 
 class _Inner(NamedTuple):

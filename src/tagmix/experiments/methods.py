@@ -32,15 +32,14 @@ from tagmix.learners import (
     TwoPassKNN,
 )
 from tagmix.learners.fitting import useful_images
-from tagmix.learners.tuning import VALUES, choose_evidence
+from tagmix.learners.tuning import START, VALUES, choose_evidence
 
 # Training pictures that settings are chosen on, their folds, and the tags: the most frequent ones.
-ENOUGH, FOLDS, ENOUGH_TAGS = 1000, 3, 400
+ENOUGH, FOLDS, ENOUGH_TAGS = 2000, 3, 400
 # The words of text, and the iterations of EMM and DBA on it: each costs tags × words, up to 100 million.
 TEXT, TEXT_ITERATIONS = ("text",), 20
 # ν2 stays 1: the weights that solve the margin problem depend on ν1/ν2 alone.
 NU1 = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-EVIDENCE_START = VALUES[3]
 
 
 class Method(NamedTuple):
@@ -119,7 +118,7 @@ def _with_evidence(learner: Any, **more: tuple[Sequence[Any], Any]) -> Callable[
 
     def make(views: Sequence[str]) -> Method:
         axes: dict[str, Sequence[Any]] = {f"evidence.{view}": VALUES for view in views}
-        start = dict.fromkeys(axes, EVIDENCE_START)
+        start = dict.fromkeys(axes, START)
         for name, (values, first) in more.items():
             axes[name], start[name] = values, first
         short = {"max_iter": TEXT_ITERATIONS} if tuple(views) == TEXT else {}
@@ -130,8 +129,8 @@ def _with_evidence(learner: Any, **more: tuple[Sequence[Any], Any]) -> Callable[
 
 METHODS: dict[str, Callable[[Sequence[str]], Method]] = {
     "frequency": _plain(Frequency()),
-    "CorrLDA": _with_evidence(CorrLDA(max_iter=20)),
-    "DBA": _with_evidence(DBA(), **{"total_alpha/tags": ((None, 0.1, 1.0), None)}),
+    "CorrLDA": _with_evidence(CorrLDA(max_iter=10)),
+    "DBA": _with_evidence(DBA(), **{"total_alpha/tags": ((None, 0.1, 1.0), 0.1)}),
     "EMM_m": _with_evidence(EMM(learning="likelihood", calibration_folds=0)),
     "EMM_d": _with_evidence(EMM(learning="margin", calibration_folds=0), nu1=(NU1, 1e-4)),
     "EMM_calibrated": _plain(CalibratedEMM()),

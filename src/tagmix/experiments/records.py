@@ -16,8 +16,8 @@ from tagmix.arrays import Counts, Ints
 from tagmix.errors import TagmixError
 from tagmix.evaluation.blocks import Parts
 
-FORMAT = 1
-KINDS = {"chosen": dict, "seconds": dict, "metrics": dict, "provenance": dict, "tried": int, "n_train": int}
+FORMAT = 2
+KINDS = {"chosen": dict, "seconds": dict, "metrics": dict, "provenance": dict, "tried": list, "n_train": int}
 LONGEST = 40  # tags kept of each picture's ranking: the paper's curves end there
 MAX_BYTES = 2**28  # of a file: 100,000 pictures take 20 MB
 
@@ -78,13 +78,14 @@ class Record:
     """What a task came to.
 
     ``captions`` and ``top`` are tag numbers of each test picture: its own, and the first ``LONGEST`` of its
-    ranking. ``chosen`` are the settings found inside the training part, ``tried`` how many were tried,
-    ``metrics`` all of ``METRICS`` at 5 tags, over the whole ranking where they need it.
+    ranking. ``chosen`` are the settings found inside the training part, ``tried`` all that were
+    tried, with their accuracy on held-out training pictures; ``metrics`` all of ``METRICS`` at 5
+    tags (half of them, where there are fewer than 10), over the whole ranking where they need it.
     """
 
     task: Task
     chosen: dict[str, Any]
-    tried: int
+    tried: list[dict[str, Any]]
     seconds: dict[str, float]
     n_train: int
     tag_names: list[str]
@@ -165,6 +166,7 @@ def _check_types(fields: dict[str, Any], task: dict[str, Any]) -> None:
         type(value) in (int, float) and abs(value) < 1e300  # a whole number may have any length
         for value in (*fields["seconds"].values(), *fields["metrics"].values())
     )
+    sound = sound and _is_list_of(dict, fields["tried"])
     if not sound:
         raise ValueError("names, numbers and settings are not what they must be")
 

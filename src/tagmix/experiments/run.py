@@ -20,7 +20,7 @@ from tagmix.bags import Bags
 from tagmix.errors import BagsError, TagmixError
 from tagmix.evaluation.metrics import METRICS, top_tags
 from tagmix.experiments.data import Part, load_part
-from tagmix.experiments.methods import Method, chosen, method_of
+from tagmix.experiments.methods import ENOUGH, ENOUGH_TAGS, FOLDS, Method, chosen, method_of
 from tagmix.experiments.points import at_point, settings_at, with_views
 from tagmix.experiments.records import LONGEST, Record, RecordError, Regions, Task
 from tagmix.images.work import CRASHED, Failure, map_files
@@ -101,7 +101,8 @@ def measured(task: Task, part: Part, provenance: dict[str, Any]) -> Record:
         raise BagsError("no picture to test on has one of the tags, so nothing can be measured: add pictures")
     method = _method(task)
     started = time.perf_counter()
-    found = chosen(method, part.train, k=max(1, min(K, part.train.n_tags // 2)))  # as score() counts
+    k = shown(part.train.n_tags)
+    found = chosen(method, part.train, k=k)
     setting = {} if found is None else found.setting
     chose = time.perf_counter()
     learner = method.configured(setting, part.train.n_tags).fit(part.train)
@@ -112,17 +113,26 @@ def measured(task: Task, part: Part, provenance: dict[str, Any]) -> Record:
     return Record(
         task=task,
         chosen={**setting, **settings_at(task.point), **_own_choices(learner)},
-        tried=0 if found is None else len(found.tried),
+        tried=[] if found is None else [{**one, "accuracy": value} for one, value in found.tried],
         seconds={"choose": chose - started, "fit": fitted - chose, "annotate": annotated - fitted},
         n_train=len(part.train),
         tag_names=list(part.train.tag_names or ()),
         ids=list(part.test.ids),
         captions=[truth.indices[a:b].tolist() for a, b in zip(truth.indptr, truth.indptr[1:], strict=False)],
         top=top_tags(scores, LONGEST).tolist(),
-        metrics={name: float(metric(truth, scores, K)) for name, metric in METRICS.items()},
+        metrics={name: float(metric(truth, scores, k)) for name, metric in METRICS.items()},
         regions=regions_of(learner, part),
         provenance=provenance,
     )
+
+
+def shown(n_tags: int) -> int:
+    """Return how many tags of a picture are counted: 5, or half of them where they are fewer than 10.
+
+    >>> shown(374), shown(7), shown(1)
+    (5, 3, 1)
+    """
+    return max(1, min(K, n_tags // 2))
 
 
 def _method(task: Task) -> Method:
@@ -155,6 +165,8 @@ def places(scores: Floats, truth: Ints) -> Ints:
     [2, 2]
     """
     rows, own = scores[truth >= 0], truth[truth >= 0][:, None]
+    if np.isnan(rows).any():
+        raise BagsError("scores of regions must be numbers, got nan: report it with the pictures")
     score = np.take_along_axis(rows, own, axis=1)
     before = (rows > score) | ((rows == score) & (np.arange(scores.shape[1]) < own))
     return 1 + before.sum(axis=1)
@@ -203,8 +215,9 @@ def _commit() -> str | None:
 def mark_of(task: Task, folder: Path) -> str:
     """Return a print of the task, of how its method is set up and of its data."""
     about = (folder / "data" / task.data / "about.json").read_bytes()
-    method = repr(method_of(task.method, task.views))
-    return hashlib.sha256(repr((FORM, task, method)).encode() + about).hexdigest()[:32]
+    method = method_of(task.method, task.views)
+    settings = (method.learner.get_params(), method.axes, method.start, ENOUGH, FOLDS, ENOUGH_TAGS)
+    return hashlib.sha256(repr((FORM, task, settings)).encode() + about).hexdigest()[:32]
 
 
 def _kept(task: Task, mark: str, folder: Path) -> Record | None:

@@ -126,10 +126,11 @@ class RegionLearner(TagLearner):
     def predict_regions(self, X: Any, captioned: bool = False) -> Floats:
         """Return p(tag | region), regions × tags, rows summing to 1; ``captioned`` uses the images' tags."""
         bags = self._checked(X)
-        scores = np.asarray(self._region_scores(bags), dtype=np.float64)
         if captioned:
             check_tags(bags, self.tag_names_)
-            scores = _within_captions(scores, bags)
+            scores = _within_captions(self._captioned_region_scores(bags), bags)
+        else:
+            scores = self._region_scores(bags)
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))
         return scores / scores.sum(axis=1, keepdims=True)
 
@@ -140,6 +141,10 @@ class RegionLearner(TagLearner):
     @abstractmethod
     def _region_scores(self, bags: Bags) -> Floats:
         """Return regions × tags, log-like."""
+
+    def _captioned_region_scores(self, bags: Bags) -> Floats:
+        """Return the same where captions may be looked at; those of other tags are shut out afterwards."""
+        return self._region_scores(bags)
 
 
 def _within_captions(scores: Floats, bags: Bags) -> Floats:

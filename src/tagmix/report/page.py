@@ -26,12 +26,16 @@ class Row(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One cell of a grid: its text, small print below, a bar for a share; ``look`` is a class of the CSS."""
+    """One cell of a grid: its text, small print below, a bar for a share; ``look`` is a class of the CSS.
+
+    ``ends`` of an interval are drawn on the bar.
+    """
 
     text: str
     small: str = ""
     share: float | None = None
     look: str = ""
+    ends: tuple[float, float] | None = None
 
 
 class Line(NamedTuple):
@@ -184,7 +188,9 @@ def ranking(guesses: Iterable[tuple[str, float, bool]], caption: Sequence[str]) 
 
 def names(tags: Iterable[str], look: str = "") -> str:
     """Return tags one after the other; each keeps its own direction of writing."""
-    return ", ".join(f"<bdi{_class(look)}>{escape(tag)}</bdi>" for tag in tags)
+    drawn = [f"<bdi{_class(look)}>{escape(tag)}</bdi>" for tag in tags]
+    # A comma stays on the line of its tag
+    return " ".join([*(f'<span class="kept">{tag},</span>' for tag in drawn[:-1]), *drawn[-1:]])
 
 
 def ink_on(colour: str) -> str:
@@ -245,7 +251,7 @@ def prose(text: str) -> str:
 
 def _cell(cell: Cell) -> str:
     small = f"<small>{prose(cell.small)}</small>" if cell.small else ""
-    bar = "" if cell.share is None else _bar(cell.share)
+    bar = "" if cell.share is None else _bar(cell.share, cell.ends)
     return f"<td{_class(cell.look)}>{prose(cell.text)}{bar}{small}</td>"
 
 
@@ -253,9 +259,12 @@ def _share(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}{_bar(value)}"
 
 
-def _bar(value: float) -> str:
-    width = 100 * min(max(value, 0.0), 1.0)
-    return f'<span class="bar" aria-hidden="true"><i style="width:{width:.1f}%"></i></span>'
+def _bar(value: float, ends: tuple[float, float] | None = None) -> str:
+    width, *reach = (100 * min(max(place, 0.0), 1.0) for place in (value, *(ends or ())))
+    drawn = f'<i style="width:{width:.1f}%"></i>'
+    if reach and not any(map(math.isnan, ends or ())):
+        drawn += f'<u style="left:{reach[0]:.1f}%;width:{reach[1] - reach[0]:.1f}%"></u>'
+    return f'<span class="bar" aria-hidden="true">{drawn}</span>'
 
 
 def _class(look: str) -> str:

@@ -49,13 +49,16 @@ tbody tr {{ border-bottom: 1px solid {LINE}; }}
 td {{ padding: .5rem .9rem .5rem 0; width: 19%; vertical-align: middle; }}
 .strong th {{ font-weight: 700; }}
 .wrong th {{ color: {WARM}; }}
-.bar {{ display: block; height: 5px; background: {LINE}; border-radius: 3px; margin-top: .25rem; }}
+.bar {{ display: block; position: relative; height: 5px; background: {LINE}; border-radius: 3px;
+  margin-top: .25rem; }}
 .bar i {{ display: block; height: 100%; border-radius: 3px; background: {ACCENT}; }}
+.bar u {{ position: absolute; top: -2px; height: 9px; border: solid {INK}; border-width: 0 1px;
+  background: linear-gradient({INK}, {INK}) center / 100% 1px no-repeat; }}
 .quiet .bar i {{ background: #9aa5ae; }}
 .wrong .bar i {{ background: {WARM}; }}
 .grid td {{ width: auto; white-space: nowrap; vertical-align: top; }}
 .grid td small {{ display: block; color: {MUTED}; font-size: .8rem; line-height: 1.3; }}
-.grid td .bar {{ min-width: 5.5rem; max-width: 9rem; }}
+.grid td .bar {{ min-width: 5.5rem; max-width: 9rem; margin-bottom: .3rem; }}
 .grid th {{ vertical-align: top; }}
 .grid thead th {{ vertical-align: bottom; min-width: 3rem; }}
 .grid tbody th {{ position: sticky; left: 0; background: {PAPER}; min-width: 15rem; }}
@@ -119,6 +122,7 @@ summary {{ cursor: pointer; font-family: system-ui, -apple-system, "Segoe UI", "
 .about p {{ margin: .5rem 0 0; line-height: 1.45; color: {MUTED}; overflow-wrap: anywhere; }}
 .about p bdi {{ color: {INK}; display: inline-block; max-width: calc(100% - .6em); overflow: hidden;
   text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }}
+.about .kept {{ white-space: nowrap; }}
 .about p .miss {{ color: {WARM}; }}
 .guesses {{ list-style: none; margin: 0; padding: 0; }}
 .guesses li {{ display: grid; grid-template-columns: 1em minmax(0, 7.5rem) minmax(2rem, 1fr) 2.2rem;

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.special import digamma, gammaln, logsumexp, xlogy
+from scipy.special import digamma, gammaln, logsumexp, softmax, xlogy
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
@@ -196,3 +196,31 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path):
 def test_a_wrong_parameter_is_refused_by_name(wrong):
     with pytest.raises(ParameterError, match=next(iter(wrong))):
         CorrLDA(**wrong).fit(sample(n_images=20).bags)
+
+
+def test_regions_of_captioned_pictures_are_explained_by_topics_that_know_the_caption():
+    rng = np.random.default_rng(3)
+    drawn = sample_bags(planted_topics(5, 40, 0.6, rng), 60, n_regions=4, words_per_region=10, rng=rng)
+    corr = CorrLDA(n_topics=5, estep_tol=1e-10, estep_max_iter=2000).fit(drawn.bags[:50])
+    bags = drawn.bags[50:]
+    found = corr.predict_regions(bags, captioned=True)
+    view, log_pi = bags.views["words"], digamma(corr.nu_) - digamma(corr.nu_.sum(axis=1, keepdims=True))
+    mu, pi = corr.mu_["words"], corr.nu_ / corr.nu_.sum(axis=1, keepdims=True)
+    evidence = view @ (digamma(mu) - digamma(mu.sum(axis=1, keepdims=True))).T
+    for n in range(len(bags)):
+        rows = slice(bags.offsets[n], bags.offsets[n + 1])
+        own = bags.captions[[n]].indices
+        said = log_pi[:, own]  # topics × caption words
+        size = rows.stop - rows.start
+        S, links = size * corr.alpha_ / corr.alpha_.sum(), np.full((size, len(own)), 1 / size)
+        for _ in range(2000):
+            phi = softmax(evidence[rows] + digamma(corr.alpha_ + S) + links @ said.T, axis=1)
+            links, S = softmax(phi @ said, axis=0), phi.sum(axis=0)
+        expected = (phi @ pi)[:, own]
+        np.testing.assert_allclose(
+            found[rows][:, own], expected / expected.sum(axis=1, keepdims=True), atol=1e-5
+        )
+    free = corr.predict_regions(bags.with_tags(None))
+    masked = np.where(np.repeat(bags.captions.toarray() > 0, np.diff(bags.offsets), axis=0), free, 0)
+    masked /= masked.sum(axis=1, keepdims=True)
+    assert np.abs(found - masked).max() > 0.05  # the caption tells more than which tags are out

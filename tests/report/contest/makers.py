@@ -4,6 +4,7 @@ import numpy as np
 
 from tagmix.evaluation.metrics import METRICS
 from tagmix.experiments.records import LONGEST, Record, Regions, Task
+from tagmix.experiments.run import shown
 
 
 def planted(n_pictures, n_tags, seed, a_picture=3.5):
@@ -35,14 +36,14 @@ def record(task, skill=0.5, *, n=60, n_tags=30, n_train=200, regions=False, seed
     return Record(
         task=task,
         chosen={"evidence": 0.05} if chosen is None else chosen,
-        tried=12,
+        tried=[{"evidence": 0.1, "accuracy": 0.2}] * 12,
         seconds={"choose": 12.5, "fit": 1.25, "annotate": 0.031},
         n_train=n_train,
         tag_names=[f"tag {i}" for i in range(n_tags)],
         ids=ids or [f"part{task.part}/{i}.jpg" for i in range(n)],
         captions=captions,
         top=top.tolist(),
-        metrics={name: float(metric(truth, said, 5)) for name, metric in METRICS.items()},
+        metrics={name: float(metric(truth, said, shown(n_tags))) for name, metric in METRICS.items()},
         regions=places(captions, skill, [seed, task.part, len(task.method)]) if regions else None,
         provenance={"tagmix": "0.1.0", "seed": 0},
     )

@@ -39,6 +39,21 @@ def test_the_score_of_a_hand_case_is_that_of_paper_and_pencil():
     assert sample.ceiling(2) == 2 * 3 / (2 * 2 + 3)
 
 
+@pytest.mark.parametrize(("n_tags", "k"), [(30, 5), (10, 5), (9, 4), (3, 1), (1, 1)])
+def test_half_of_the_tags_count_where_there_are_fewer_than_ten(n_tags, k):
+    made = record(Task("album", "EMM_m", ("sift",)), 0.7, n_tags=n_tags)
+    (group,) = groups([made])
+    assert group.k == group.whole["EMM_m"].k == k
+    assert group.whole["EMM_m"].score() == pytest.approx(made.metrics["top_k_accuracy"], rel=1e-12)
+    assert group.whole["EMM_m"].score() == group.whole["EMM_m"].score(k)
+
+
+def test_a_group_knows_the_methods_of_its_curves():
+    (group,) = groups(contest({"KNN": 1.0}, parts=2) + curve("tags", [10], {"DBA": 1.0}))
+    assert group.methods == {"KNN", "DBA"}
+    assert group.n_tested == 2 * 60
+
+
 def test_regions_count_by_their_picture():
     sample = Sample("EMM_m", (SMALL,))
     (parts,) = sample.regions(2, captioned=False).values()

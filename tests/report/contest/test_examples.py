@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -10,6 +11,7 @@ from PIL import Image
 from tagmix.experiments.records import Task
 from tagmix.report.contest.data import groups
 from tagmix.report.contest.examples import SHOWN, chosen, example_cards, shown_methods
+from tagmix.report.style import CSS
 from tests.report.contest.makers import contest, record
 
 
@@ -25,6 +27,38 @@ def test_the_papers_methods_and_the_best_of_the_others_are_shown():
     }
     (group,) = groups(contest(skills))
     assert shown_methods(group) == ["EMM_m", "DBA", "KNN", "TagProp", "KernelRidge"]
+
+
+def test_ours_is_shown_beside_the_best_where_the_papers_are_not():
+    skills = {
+        "frequency": 3.0,
+        "KNN": 1.0,
+        "TagProp": 1.1,
+        "TwoPassKNN": 1.2,
+        "KernelRidge": 1.3,
+        "MaxPooling": 1.4,
+    }
+    (group,) = groups(contest({**skills, "EMM_calibrated": 0.1}))
+    assert shown_methods(group) == ["EMM_calibrated", "TagProp", "TwoPassKNN", "KernelRidge", "MaxPooling"]
+    assert shown_methods(groups(contest({"frequency": 0.0}))[0]) == ["frequency"]
+
+
+def test_tags_of_the_caption_that_no_method_shows_are_named():
+    first = record(Task("album", "KNN", ("sift",)), n=1, n_tags=12)
+    first = replace(first, captions=[[1, 6, 7]], top=[list(range(12))])
+    # KNN shows 0 … 4, TagProp 11 … 7: of the caption, tag 6 is shown by neither
+    second = replace(first, task=replace(first.task, method="TagProp"), top=[list(range(11, -1, -1))])
+    card = example_cards(groups([first, second])[0], None, pictures=False)
+    assert re.findall('<bdi class="miss">(.*?)</bdi>', card) == ["tag 6"]
+    assert "Shown by none" not in example_cards(groups([replace(second, captions=[[8]])])[0], None, False)
+
+
+def test_no_comma_begins_a_line():
+    made = replace(record(Task("album", "KNN", ("sift",)), n=1), captions=[[0, 1, 2]])
+    card = example_cards(groups([made])[0], None, pictures=False)
+    kept = [f'<span class="kept"><bdi>tag {i}</bdi>,</span> ' for i in range(2)]
+    assert f"True caption: {''.join(kept)}<bdi>tag 2</bdi>" in card
+    assert ".kept { white-space: nowrap; }" in CSS
 
 
 def test_pictures_are_drawn_blindly_and_always_the_same():

@@ -21,15 +21,16 @@ from tagmix.report.contest.curves import (
     region_samples,
 )
 from tagmix.report.contest.data import groups
-from tagmix.report.contest.figures import Panel, Trace, looks, spread
-from tagmix.report.contest.tables import METHODS
+from tagmix.report.contest.figures import Drawing, Panel, Trace, looks, spread
+from tagmix.report.contest.names import METHODS
 from tests.report.contest.makers import SKILLS, contest, curve
 
 HOSTILE = "<script>alert('x')</script> \u202eRTL $x$"
 
 
 def flat(names, height=0.5):
-    return Panel([Trace(name, [1, 2], 2 * [Interval(height, 0.4, 0.6)]) for name in names], "x", "y")
+    panel = Panel([Trace(name, [1, 2], 2 * [Interval(height, 0.4, 0.6)]) for name in names], "x", "y")
+    return Drawing([panel], looks(names))
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=16))
@@ -59,22 +60,29 @@ def test_the_papers_methods_are_coloured_and_the_others_grey():
         assert look.strong == METHODS[name].paper == (max(red, green, blue) - min(red, green, blue) > 40)
 
 
+def test_without_emm_the_best_method_and_ours_are_coloured():
+    (group,) = groups(contest({"KNN": 1.0, "EMM_calibrated": 0.5, "DBA": 0.3, "frequency": 0.0}))
+    styles = drawing(group, [ranking_panel(group)]).styles
+    assert [name for name, look in styles.items() if look.strong] == ["KNN", "EMM_calibrated"]
+    assert styles["KNN"].colour != styles["EMM_calibrated"].colour
+
+
 @pytest.mark.parametrize("n", [2, 12])
 def test_every_line_is_named_once(n):
     names = list(METHODS)[:n]
-    root = ElementTree.fromstring(drawing([flat(names)]).svg)
+    root = ElementTree.fromstring(flat(names).svg)
     texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
     assert all(texts.count(METHODS[name].name) == 1 for name in names)
 
 
 def test_a_hostile_name_stays_text():
-    text = drawing([flat([HOSTILE, "EMM_m"])]).svg
+    text = flat([HOSTILE, "EMM_m"]).svg
     assert "<script" not in text
     assert "alert('x')" in unescape(text)
 
 
 def test_a_drawing_is_a_picture_too():
-    image = Image.open(BytesIO(drawing([flat(["EMM_m"])]).png()))
+    image = Image.open(BytesIO(flat(["EMM_m"]).png()))
     assert image.format == "PNG"
     assert image.width > 600
 

@@ -8,7 +8,16 @@ import pytest
 from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.significance import bootstrap_interval, paired_bootstrap
 from tagmix.report.contest import numbers
-from tagmix.report.contest.numbers import difference, drawn, gain, interval, intervals, lost
+from tagmix.report.contest.numbers import (
+    aligned,
+    difference,
+    drawn,
+    gain,
+    interval,
+    intervals,
+    lost,
+    told_apart,
+)
 
 
 def parts(seed, n=40, skill=0.5):
@@ -21,7 +30,8 @@ def cut(whole, *places):
     """Return one set of pictures as the folds that it was tested in."""
     ends = [0, *places, len(whole.gain)]
     return {
-        (i, (str(i),)): Parts(whole.gain[a:b], whole.weight[a:b]) for i, (a, b) in enumerate(pairwise(ends))
+        (i, tuple(map(str, range(a, b)))): Parts(whole.gain[a:b], whole.weight[a:b])
+        for i, (a, b) in enumerate(pairwise(ends))
     }
 
 
@@ -56,6 +66,23 @@ def test_methods_without_a_common_picture_cannot_be_compared():
     assert np.isnan(gain(first, second)).all()
 
 
+@pytest.mark.parametrize(("n", "apart"), [(5, False), (6, True)])
+def test_no_two_methods_are_told_apart_by_five_pictures(n, apart):
+    one = np.ones(n)
+    better, worse = cut(Parts(3 * one, 4 * one)), cut(Parts(2 * one, 4 * one))
+    assert told_apart(better, worse) == told_apart(worse, better) == apart
+
+
+def test_methods_are_told_apart_by_the_pictures_on_which_they_differ():
+    # 100 pictures, but the two differ on 5
+    ours, theirs = np.ones(100), np.ones(100)
+    theirs[:5] = 0
+    weight = np.ones(100)
+    assert not told_apart(cut(Parts(ours, weight)), cut(Parts(theirs, weight)))
+    assert not told_apart(cut(Parts(ours, weight)), cut(Parts(ours, weight)))
+    assert not told_apart({(0, ("a",)): parts(1)}, {(0, ("b",)): parts(2)})
+
+
 def test_a_gain_is_relative_and_sure_where_pictures_agree():
     # 3 of 4 against 2 of 4 on every picture: half as much again, whatever is drawn
     one = np.ones(6)
@@ -79,3 +106,20 @@ def test_many_intervals_share_their_draws():
     whole = parts(3)
     first, second = intervals([cut(whole), cut(whole)])
     assert first == second == interval(cut(whole))
+
+
+def test_points_with_other_pictures_are_drawn_together():
+    many = parts(1)
+    few = {(0, ("b", "c")): Parts(many.gain[1:3], many.weight[1:3])}
+    both = {(0, ("a", "b", "c")): Parts(many.gain[:3], many.weight[:3])}
+    one, other = aligned([few, both])
+    assert one.weight.tolist() == [0, *many.weight[1:3]]
+    assert other.gain.tolist() == many.gain[:3].tolist()
+
+
+def test_folds_that_one_method_lacks_count_for_neither():
+    whole = parts(1)
+    few, many = cut(whole, 11), cut(parts(2), 11)
+    lacking = {unit: own for unit, own in few.items() if unit[0] == 0}
+    only = {unit: own for unit, own in many.items() if unit[0] == 0}
+    assert lost(few, many, lacking, only) == pytest.approx((0, 0, 0), abs=1e-12)

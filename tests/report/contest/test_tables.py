@@ -7,9 +7,11 @@ from html import unescape
 import numpy as np
 import pytest
 
+import tagmix
 from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.significance import Interval, bootstrap_interval, paired_bootstrap
-from tagmix.experiments.records import Task
+from tagmix.experiments.records import Regions, Task
+from tagmix.report import page
 from tagmix.report.contest.data import groups
 from tagmix.report.contest.extra import provenance, published_table, settings_table, settings_told
 from tagmix.report.contest.gains import (
@@ -23,7 +25,17 @@ from tagmix.report.contest.gains import (
     published,
     steps,
 )
-from tagmix.report.contest.tables import number, regions_table, scores_table, title_of
+from tagmix.report.contest.names import METHODS, title_of
+from tagmix.report.contest.tables import (
+    chance,
+    metrics_table,
+    number,
+    regions_table,
+    score_cell,
+    scores_table,
+    where_from,
+    without_regions,
+)
 from tests.report.contest.makers import contest, curve, record
 
 
@@ -65,16 +77,52 @@ def test_the_scores_and_intervals_are_those_of_the_metric_functions():
     assert rows["KNN"][1] == "best"
 
 
-def test_saved_metrics_and_times_are_shown_as_saved():
+def first_line(table):
+    heads, row = cells(table)[:2]
+    return dict(zip(heads, row, strict=True))
+
+
+def test_the_main_table_is_short_and_in_one_unit():
+    made = contest({"KNN": 1.2}, n_tags=8)
+    shown = first_line(scores_table(groups(made)[0]))
+    assert list(shown) == ["", "Top-4 accuracy (95 % interval)", "Behind the best", "P@1", "Per-tag F1", "N+",
+                           "Seconds in all"]  # fmt: skip
+    assert shown["Per-tag F1"] == f"{made[0].metrics['per_tag_f1']:.3f}"
+    assert shown["N+"] == f"{made[0].metrics['n_plus']:.0f}"
+    assert shown["Seconds in all"] == "14"  # 12.5 + 1.25 + 0.031
+    assert "Seconds in all (mean of folds)" in first_line(scores_table(groups(contest(parts=2))[0]))
+
+
+def test_a_moment_is_no_number_of_many_places():
+    made = [replace(r, seconds={"fit": 6e-5}) for r in contest({"KNN": 1.2})]
+    assert first_line(scores_table(groups(made)[0]))["Seconds in all"] == "<0.1"
+
+
+def test_the_interval_is_drawn_on_the_bar():
+    table = scores_table(groups(contest({"KNN": 1.2}))[0])
+    low, high = (
+        float(end) for end in first_line(table)["Top-5 accuracy (95 % interval)"].split("|")[1].split(" … ")
+    )
+    (left, width) = map(float, re.search(r"<u style=\"left:([\d.]+)%;width:([\d.]+)%", table).groups())
+    assert (left, left + width) == pytest.approx((100 * low, 100 * high), abs=0.2)
+
+
+def test_a_bar_without_a_known_interval_has_none():
+    cell = score_cell({(0, ("a",)): Parts(np.zeros(1), np.zeros(1))})
+    assert "<u" not in page.grid([""], [page.Line("x", "", [cell._replace(share=0.5)])])
+
+
+def test_all_metrics_and_times_are_shown_as_saved_and_explained():
     made = contest({"KNN": 1.2})
-    heads, row = cells(scores_table(groups(made)[0]))[:2]
-    shown = dict(zip(heads, row, strict=True))
+    table = metrics_table(groups(made)[0])
+    shown = first_line(table)
     metrics = made[0].metrics
-    assert shown["F1 %"] == f"{100 * metrics['per_tag_f1']:.1f}"
-    assert shown["N+"] == f"{metrics['n_plus']:.0f}"
+    terms = re.findall("<dt>(.*?)</dt><dd>.{20,}?</dd>", table)
+    assert terms == [head for head in shown if head and not head.startswith("Seconds")]
+    assert shown["P"] == f"{metrics['per_tag_precision']:.3f}"
     assert shown["MAP, tags"] == f"{metrics['mean_average_precision_of_tags']:.3f}"
     assert shown["Coverage"] == f"{metrics['coverage']:.1f}"
-    assert [shown[f"Seconds to {what}"] for what in ("choose", "fit", "annotate")] == ["12", "1.2", "0.031"]
+    assert [shown[f"Seconds to {what}"] for what in ("choose", "fit", "annotate")] == ["12", "1.2", "<0.1"]
     first = sum(top[0] in own for top, own in zip(made[0].top, made[0].captions, strict=True)) / 60
     assert shown["P@1"] == f"{first:.3f}"
 
@@ -94,18 +142,47 @@ def test_a_method_that_cannot_be_told_from_the_best_is_marked():
 
 
 def test_folds_have_a_column_of_their_own():
-    assert "Mean of folds ± 95 %" in cells(scores_table(groups(contest(parts=2))[0]))[0]
-    assert "Mean of folds ± 95 %" not in cells(scores_table(groups(contest(parts=1))[0]))[0]
+    assert "Mean of folds ± 95 %" in cells(metrics_table(groups(contest(parts=2))[0]))[0]
+    assert "Mean of folds ± 95 %" not in cells(metrics_table(groups(contest(parts=1))[0]))[0]
 
 
 def test_regions_are_counted_over_pictures_and_over_folds():
     made = contest({"EMM_m": 0.5, "DBA": 0.2}, regions=True, parts=3)
-    rows = by_name(regions_table(groups(made)[0].whole))
+    (group,) = groups(made)
+    rows = by_name(regions_table(group, group.whole))
     own = [r.regions for r in made if r.task.method == "DBA"]
     right = sum(place == 1 for regions in own for place in regions.free)
     assert rows["DBA"][0].startswith(f"{right / sum(len(r.free) for r in own):.3f}|")
     assert rows["EMMm"][1] == "best"
     assert re.fullmatch(r"0\.\d{3} ± 0\.\d{3}", rows["DBA"][2])
+
+
+def test_chance_names_regions_by_the_number_of_tags_and_of_the_caption():
+    made = record(Task("album", "EMM_m", ("sift",)), n=3, n_tags=10)
+    # Two regions in a picture with 1 tag, one in a picture with 4, one in a picture without any
+    made = replace(made, captions=[[0], [1, 2, 3, 4], []], regions=Regions([0, 0, 1, 2], 4 * [1], 4 * [1]))
+    (group,) = groups([made])
+    assert chance(group.whole["EMM_m"]) == pytest.approx((1 / 10, (1 + 1 + 1 / 4 + 1 / 10) / 4))
+    row = by_name(regions_table(group, group.whole))["Chance"]
+    assert [row[0], row[2]] == ["0.100", "0.588"]
+
+
+def test_methods_that_cannot_name_regions_are_named():
+    (group,) = groups(contest({"EMM_m": 0.5}, regions=True) + contest({"KNN": 2.0, "frequency": 0.0}))
+    some = {"EMM_m": group.whole["EMM_m"]}
+    assert without_regions(group, some) == "KNN and Tag frequency rank tags for whole pictures only."
+    assert without_regions(group, group.whole) == ""
+
+
+def test_a_reader_is_told_where_the_methods_are():
+    skills = {"EMM_calibrated": 1.0, "EMM_m": 0.5, "EMM_d": 0.5, "KNN": 0.4, "frequency": 0.0, "mine": 0.1}
+    assert where_from(groups(contest(skills))[0]).endswith("the Python library: tagmix.EMM, tagmix.KNN.")
+    for name in METHODS:
+        if name not in ("EMM_calibrated", "frequency"):
+            told = where_from(groups(contest({name: 1.0}))[0])
+            assert hasattr(tagmix, told.rstrip(".").rpartition("tagmix.")[2])
+    rows = cells(scores_table(groups(contest(skills))[0]))
+    assert "EMM calibrated|what tagmix train uses" in [row[0] for row in rows]
 
 
 def found(low, high, claim=0):
@@ -146,8 +223,8 @@ def test_planted_gains_are_found_and_stand_beside_the_papers():
 
 def test_who_is_ahead_is_counted_over_k():
     samples = groups(contest({"DBA": 0.0, "EMM_d": 3.0}, n_tags=12))[0].whole
-    # With all twelve tags shown, everybody is equal, and the first of the paper's order counts
-    assert "EMM_d at 12." in ahead_said(samples)
+    # With all twelve tags shown, everybody is equal
+    assert "EMM_d at 11, none alone at 1." in ahead_said(samples)
     assert ahead_said({"DBA": samples["DBA"]}) == ""
 
 

@@ -12,6 +12,7 @@ from tagmix.bags import Bags
 from tagmix.kernels.compiled import topics
 from tagmix.learners.base import RegionLearner
 from tagmix.learners.baselines import lda
+from tagmix.learners.fitting import useful_images
 from tagmix.learners.monitor import Monitor
 from tagmix.learners.training import shard_size
 from tagmix.model.instance import Words
@@ -173,6 +174,23 @@ class CorrLDA(RegionLearner):
             scores[rows] = np.log(found.phi.reshape(-1, len(pi)) @ pi)
         return scores
 
+    def _captioned_region_scores(self, bags: Bags) -> Floats:
+        """Return the same from the φ that knows the caption, as in training."""
+        scores, told = self._region_scores(bags), useful_images(bags)
+        if not told.any():
+            return scores
+        part, how, pi = bags[told], lda.how_to_infer(self, bags), self._tags_of_topics()
+        models = lda.words_of(self.mu_, self.eta_, how.n_threads)
+        log_tags = np.ascontiguousarray(Words(self.nu_, self.eta).E_log_beta.T)
+        corpus = _Corpus(part, how, self.memory_mb * 2**20, self.alpha_)
+        found: list[Floats] = []
+        for where in corpus.shards:
+            block = lda.evidence_of(part[where], models, how)
+            phi, _, _ = corpus.infer(where, part[where], block, log_tags, self.alpha_)
+            found.append(np.log(phi.reshape(-1, len(pi)) @ pi))
+        scores[np.repeat(told, np.diff(bags.offsets))] = np.concatenate(found)
+        return scores
+
     def _check_state(self) -> None:
         n_tags, n_topics = len(self.tag_names_), len(self.alpha_)
         if self.alpha_.shape != (n_topics,) or not n_topics or not (self.alpha_ > 0).all():
@@ -209,7 +227,7 @@ class _Corpus:
         for where in self.shards:
             shard = self.bags[where]
             block = lda.evidence_of(shard, models, self.how)
-            phi, held, bound = self._infer(where, shard, block, log_tags, alpha)
+            phi, held, bound = self.infer(where, shard, block, log_tags, alpha)
             for view, model in models.items():
                 model.add_statistics(shard.views[view], phi, shard.offsets, None, statistics[view])
             own = self.tags[self.starts[where.start] : self.starts[where.stop]]
@@ -218,9 +236,10 @@ class _Corpus:
             total += bound
         return statistics, np.ascontiguousarray(spoken.T), total
 
-    def _infer(
+    def infer(
         self, where: slice, shard: Bags, block: Floats, log_tags: Floats, alpha: Floats
     ) -> tuple[Floats, Floats, float]:
+        """Return φ, the topics that each caption word speaks of, and the bound of a shard."""
         starts = self.starts[where.start : where.stop + 1]
         link_starts = self.link_starts[where.start : where.stop + 1]
         held = np.zeros((int(starts[-1] - starts[0]), len(alpha)))

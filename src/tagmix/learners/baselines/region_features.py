@@ -130,7 +130,7 @@ class LinearLearner(TagLearner):
     reads_dense: ClassVar[bool] = True
     whole_pictures: ClassVar[bool] = False
     # From strong to weak: each starts where the one before it ended.
-    grid: ClassVar[tuple[float, ...]] = (3.0, 1.0, 0.3, 0.1, 0.03)
+    grid: ClassVar[tuple[float, ...]] = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 
     ridge: float | None
     folds: int

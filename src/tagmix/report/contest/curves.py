@@ -5,19 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from tagmix.report.contest.data import Group, K, Sample, Samples, is_number
+from tagmix.report.contest.data import Group, Sample, Samples, is_number
 from tagmix.report.contest.figures import Drawing, Panel, Trace, looks
+from tagmix.report.contest.names import in_order, strong, top_k
 from tagmix.report.contest.numbers import FEWER, interval, intervals
-from tagmix.report.contest.tables import in_order
 
 REGION_PLACES = 10
 AXES = {"tags": "number of tags", "pictures": "training pictures"}
 Points = list[tuple[Any, Samples]]
 
 
-def drawing(panels: Sequence[Panel]) -> Drawing:
-    """Return panels as one figure."""
-    return Drawing(panels, looks(trace.method for panel in panels for trace in panel.traces))
+def drawing(group: Group, panels: Sequence[Panel]) -> Drawing:
+    """Return panels of a group as one figure."""
+    names = [trace.method for panel in panels for trace in panel.traces]
+    return Drawing(panels, looks(names, strong(group)))
 
 
 def ranking_panel(group: Group) -> Panel:
@@ -35,12 +36,12 @@ def ranking_panel(group: Group) -> Panel:
         "tags shown for each picture, k",
         "Top-k accuracy",
         ceiling=ceiling,
-        by=min(K, first.longest) - 1,
+        by=group.k - 1,
     )
 
 
 def points_panel(points: Points, name: str) -> Panel | None:
-    """Return Top-5 accuracy against the points of a curve; None if they are no numbers or too few."""
+    """Return Top-k accuracy against the points of a curve; None if they are no numbers or too few."""
     if len(points) < (2 if name in AXES else 3) or not all(is_number(value) for value, _ in points):
         return None
     methods = in_order({found for _, samples in points for found in samples})
@@ -49,7 +50,7 @@ def points_panel(points: Points, name: str) -> Panel | None:
         known = [(float(value), samples[own]) for value, samples in points if own in samples]
         traces.append(Trace(own, [x for x, _ in known], [interval(s.parts(), FEWER) for _, s in known]))
     log = min(float(value) for value, _ in points) > 0 and float(points[-1][0]) / float(points[0][0]) > 5
-    return Panel(traces, AXES.get(name, name), f"Top-{K} accuracy", log=log, bars=True)
+    return Panel(traces, AXES.get(name, name), top_k(samples for _, samples in points), log=log, bars=True)
 
 
 def curve_points(group: Group, name: str) -> Points:

@@ -16,9 +16,8 @@ from tagmix.arrays import Floats
 from tagmix.evaluation.blocks import Parts, quotient
 from tagmix.evaluation.significance import Interval, t_interval
 from tagmix.experiments.records import LONGEST, Record
+from tagmix.experiments.run import shown
 from tagmix.report.contest.numbers import Unit, joined
-
-K = 5
 
 
 class _Counts(NamedTuple):
@@ -54,17 +53,22 @@ class Sample:
         return min(len(record.top[0]) for record in self.records)
 
     @cached_property
+    def k(self) -> int:
+        """How many tags of a picture count, as in the metrics of its records."""
+        return min(self.longest, *(shown(len(record.tag_names)) for record in self.records))
+
+    @cached_property
     def _counts(self) -> dict[Unit, _Counts]:
         return {unit: _summed(records, self.longest) for unit, records in self.units.items()}
 
-    def parts(self, k: int = K) -> dict[Unit, Parts]:
+    def parts(self, k: int | None = None) -> dict[Unit, Parts]:
         """Return what the pictures of each part add to the top-k accuracy."""
-        k = min(k, self.longest)
+        k = min(k or self.k, self.longest)
         return {u: Parts(2 * c.hits[:, k - 1], c.given + k * c.times) for u, c in self._counts.items()}
 
-    def perfect(self, k: int = K) -> dict[Unit, Parts]:
+    def perfect(self, k: int | None = None) -> dict[Unit, Parts]:
         """Return what they would add if every ranking were perfect."""
-        k = min(k, self.longest)
+        k = min(k or self.k, self.longest)
         return {u: Parts(2 * c.best[:, k - 1], c.given + k * c.times) for u, c in self._counts.items()}
 
     def first(self) -> float:
@@ -81,11 +85,11 @@ class Sample:
         """Whether all records have regions with a known tag."""
         return all(record.regions and record.regions.picture for record in self.records)
 
-    def score(self, k: int = K) -> float:
+    def score(self, k: int | None = None) -> float:
         """Return the top-k accuracy of all parts together."""
         return quotient(joined(list(self.parts(k).values())))
 
-    def ceiling(self, k: int = K) -> float:
+    def ceiling(self, k: int | None = None) -> float:
         """Return the top-k accuracy of a perfect ranking of the same pictures."""
         return quotient(joined(list(self.perfect(k).values())))
 
@@ -152,6 +156,22 @@ class Group:
     def order(self) -> list[str]:
         """The methods of the whole, best first."""
         return sorted(self.whole, key=lambda m: -np.nan_to_num(self.whole[m].score(), nan=-1.0))
+
+    @cached_property
+    def methods(self) -> set[str]:
+        """The methods of the whole and of the curves."""
+        points = [samples for points in self.curves.values() for _, samples in points]
+        return {name for samples in (self.whole, *points) for name in samples}
+
+    @cached_property
+    def k(self) -> int:
+        """How many tags of a picture of the whole count."""
+        return min(sample.k for sample in self.whole.values())
+
+    @cached_property
+    def n_tested(self) -> int:
+        """How many pictures the best method was tested on."""
+        return sum(len(ids) for _, ids in self.whole[self.order[0]].units)
 
     @cached_property
     def records(self) -> list[Record]:

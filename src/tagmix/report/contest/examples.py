@@ -13,8 +13,8 @@ from tagmix.errors import ImageError
 from tagmix.experiments.records import Record
 from tagmix.images.decode import decode
 from tagmix.report import page
-from tagmix.report.contest.data import Group, K
-from tagmix.report.contest.tables import in_order, method
+from tagmix.report.contest.data import Group
+from tagmix.report.contest.names import in_order, learners, method, strong
 
 SHOWN, RIVALS = 6, 3
 SIDE, QUALITY = 240, 80
@@ -22,9 +22,10 @@ SEED = 0
 
 
 def shown_methods(group: Group) -> list[str]:
-    """Return the paper's methods and the best of the others, in the order of legends."""
-    others = [name for name in group.order if not method(name).paper and name != "frequency"]
-    return in_order([*(name for name in group.whole if method(name).paper), *others[:RIVALS]])
+    """Return the methods that stand out and the best of the others, in the order of legends."""
+    first = [name for name in strong(group) if name in group.whole]
+    others = [name for name in learners(group) if name not in first]
+    return in_order([*first, *others[:RIVALS]]) or group.order
 
 
 def chosen(group: Group, examples: Sequence[str] | None) -> list[tuple[int, str]]:
@@ -50,21 +51,34 @@ def _card(group: Group, part: int, name: str, pictures: bool) -> str:
         for record in group.whole[own].records:
             if record.task.part == part and name in record.ids:
                 found.setdefault(own, record)
-    lines = "".join(_guess(own, record, record.ids.index(name)) for own, record in found.items())
-    first = next(iter(found.values()), None)
-    truth = [] if first is None else [first.tag_names[tag] for tag in first.captions[first.ids.index(name)]]
+    rows = {own: record.ids.index(name) for own, record in found.items()}
+    lines = "".join(_guess(own, record, rows[own], group.k) for own, record in found.items())
+    shown = {r.tag_names[tag] for own, r in found.items() for tag in r.top[rows[own]][: group.k]}
+    truth = _caption(group, part, name)
+    missed = [tag for tag in truth if found and tag not in shown]
     shot = _shot(name, truth) if pictures else ""
     title = escape(PurePath(name).name or name)
     return (
         f'<article class="card case"><h3><b>{title}</b></h3>\n{shot}<div class="about">'
-        f'<p>True caption: {page.names(truth)}</p></div><dl class="said-by">{lines}</dl></article>'
+        f"<p>True caption: {page.names(truth)}{_missed(missed)}</p></div>"
+        f'<dl class="said-by">{lines}</dl></article>'
     )
 
 
-def _guess(own: str, record: Record, row: int) -> str:
+def _caption(group: Group, part: int, name: str) -> list[str]:
+    records = group.whole[group.order[0]].records
+    record = next(r for r in records if r.task.part == part and name in r.ids)
+    return [record.tag_names[tag] for tag in record.captions[record.ids.index(name)]]
+
+
+def _missed(tags: Sequence[str]) -> str:
+    return f"<br>Shown by none of these: {page.names(tags, 'miss')}" if tags else ""
+
+
+def _guess(own: str, record: Record, row: int, k: int) -> str:
     """Return one method's first tags, the right ones ticked."""
     truth = set(record.captions[row])
-    tags = [_tag(record.tag_names[tag], tag in truth) for tag in record.top[row][:K]]
+    tags = [_tag(record.tag_names[tag], tag in truth) for tag in record.top[row][:k]]
     return f"<dt>{page.prose(method(own).name)}</dt><dd>{' '.join(tags)}</dd>"
 
 

@@ -7,9 +7,11 @@ from tagmix.evaluation.published import TagFigures, published
 from tagmix.experiments.records import Record
 from tagmix.report import page
 from tagmix.report.contest.data import Group, Sample
-from tagmix.report.contest.tables import NONE, PER_TAG, in_order, method, number, title_of
+from tagmix.report.contest.names import in_order, method, title_of
+from tagmix.report.contest.tables import NONE, number
 from tagmix.report.page import Cell, Line
 
+PER_TAG = {"per_tag_precision": "P %", "per_tag_recall": "R %", "per_tag_f1": "F1 %"}
 MOST_VALUES = 3
 LONGEST = 300  # letters of a setting
 OF_TASKS = frozenset({"mark"})  # what is another for each task tells a reader nothing
@@ -23,7 +25,7 @@ def settings_table(group: Group) -> str:
 
 def _settings_line(sample: Sample) -> Line:
     records = sorted(sample.records, key=lambda record: record.task.part)
-    tried = sorted({record.tried for record in records})
+    tried = sorted({len(record.tried) for record in records})
     ends = dict.fromkeys((tried[0], tried[-1]))
     own = "in its own fit" if any(record.chosen for record in records) else NONE
     told = " to ".join(f"{n:,}" for n in ends) if tried[-1] else own

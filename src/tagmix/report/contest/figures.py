@@ -17,7 +17,7 @@ from scipy.optimize import isotonic_regression
 
 from tagmix.arrays import Floats
 from tagmix.evaluation.significance import Interval
-from tagmix.report.contest.tables import METHODS, in_order, method
+from tagmix.report.contest.names import METHODS, in_order, method
 from tagmix.report.figures import STYLE, WIDTH, svg
 from tagmix.report.style import ACCENT, INK, LINE, MUTED, PAPER, WARM
 
@@ -50,17 +50,20 @@ GREYS = ("#4a5560", "#8a949e", "#6a7684")
 MARKERS = "vPX<>*hp8d"
 
 
-def looks(names: Iterable[str]) -> dict[str, Look]:
-    """Return how each method is drawn: the paper's four in colours, the others in dashed greys.
+def looks(names: Iterable[str], strong: Iterable[str] = tuple(STRONG)) -> dict[str, Look]:
+    """Return how each method is drawn: those that stand out in colours, the others in dashed greys.
 
-    All known methods have their places in it, so that a method looks the same in every figure.
+    The paper's four have colours of their own. All known methods have their places in it, so that a method
+    looks the same in every figure.
     """
-    others = [name for name in in_order({*METHODS, *names}) if name not in STRONG]
+    free = iter(STRONG.values())
+    coloured = {name: STRONG[name] if name in STRONG else next(free) for name in strong}
+    others = [name for name in in_order({*METHODS, *names}) if name not in coloured]
     greys = {
         name: Look(GREYS[i % len(GREYS)], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
         for i, name in enumerate(others)
     }
-    return {**STRONG, **greys}
+    return {**coloured, **greys}
 
 
 def named(name: str) -> str:

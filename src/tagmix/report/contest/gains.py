@@ -8,8 +8,9 @@ from tagmix.evaluation.published import Gain, published
 from tagmix.evaluation.significance import Interval
 from tagmix.report import page
 from tagmix.report.contest.data import Group, Sample, Samples, is_number
+from tagmix.report.contest.names import in_order, method, top_k
 from tagmix.report.contest.numbers import gain, lost
-from tagmix.report.contest.tables import NONE, in_order, method, number, score_cell, span
+from tagmix.report.contest.tables import NONE, number, score_cell, span
 from tagmix.report.page import Cell, Line
 
 
@@ -49,7 +50,7 @@ def steps(samples: Samples) -> list[Found]:
 
 
 def gains_table(found: Sequence[Found]) -> str:
-    """Return the relative gains in Top-5 accuracy beside the paper's."""
+    """Return the relative gains in Top-k accuracy beside the paper's."""
     data = [dataset.name for dataset in published().datasets]
     lines = []
     for step in found:
@@ -102,8 +103,11 @@ def ahead_said(samples: Samples) -> str:
     if len(four) < 2:
         return ""
     places = range(1, min(samples[name].longest for name in four) + 1)
-    won = [max(four, key=lambda name: samples[name].score(k)) for k in places]
-    told = ", ".join(f"{name} at {won.count(name)}" for name in four if name in won)
+    scores = {name: [samples[name].score(k) for k in places] for name in four}
+    best = [max(own) for own in zip(*scores.values(), strict=True)]
+    first = [[name for name in four if scores[name][i] == top] for i, top in enumerate(best)]
+    won = [names[0] if len(names) == 1 else "none alone" for names in first]
+    told = ", ".join(f"{name} at {won.count(name)}" for name in (*four, "none alone") if name in won)
     return (
         f"Of the paper's methods, ahead for k = 1 … {len(won)}: {told}. In the paper it is EMM_d at every k."
     )
@@ -119,7 +123,7 @@ def ends(points: Sequence[tuple[Any, Samples]]) -> dict[str, Ends]:
 
 
 def losses_table(points: Sequence[tuple[Any, Samples]]) -> str:
-    """Return what each method loses of its Top-5 accuracy from the fewest to the most tags."""
+    """Return what each method loses of its Top-k accuracy from the fewest to the most tags."""
     lines = []
     for name, (few, many) in ends(points).items():
         share = lost(few.parts(), many.parts())
@@ -146,9 +150,9 @@ def losses_said(points: Sequence[tuple[Any, Samples]]) -> str:
     if not told:
         return ""
     return (
-        "The paper says that DBA falls far faster than EMM as tags increase. Here, in the share of Top-5 "
-        f"accuracy lost: {'; '.join(told)}. The ceiling moves with the number of tags "
-        "too, so the table gives both."
+        "The paper says that DBA falls far faster than EMM as tags increase. Here, in the share of "
+        f"{top_k(samples for _, samples in points)} lost: {'; '.join(told)}. The ceiling moves "
+        "with the number of tags too, so the table gives both."
     )
 
 
@@ -168,12 +172,13 @@ def _points(apart: Interval) -> str:
 
 
 def points_table(points: Sequence[tuple[Any, Samples]], name: str) -> str:
-    """Return Top-5 accuracy and the paper's gains at each point: a column each, a line a method or pair."""
+    """Return Top-k accuracy and the paper's gains at each point: a column each, a line a method or pair."""
     names = in_order({found for _, samples in points for found in samples})
+    score = top_k(samples for _, samples in points)
     lines = []
     for own in names:
         cells = [score_cell(samples[own].parts()) if own in samples else Cell(NONE) for _, samples in points]
-        lines.append(Line(method(own).name, "Top-5 accuracy", cells))
+        lines.append(Line(method(own).name, score, cells))
     found = [{_pair(step.claim): step.here for step in steps(samples)} for _, samples in points]
     for pair in map(_pair, published().gains):
         if any(pair in own for own in found):
@@ -197,7 +202,7 @@ def group_claims(group: Group) -> str:
     if not found:
         return ""
     note = (
-        f"Relative gain in Top-5 accuracy, (first − second) / second, over the same pictures. Paper: "
+        f"Relative gain in {top_k([group.whole])}, (first − second) / second, over the same pictures. Paper: "
         f"{published().paper}; its pictures are not published, so sizes need not agree."
     )
     return page.subsection(

@@ -14,6 +14,8 @@ from tagmix.arrays import Floats, Ints
 from tagmix.evaluation.blocks import Parts, quotient
 from tagmix.evaluation.significance import DRAWS, Difference, Interval
 
+# Better on 5 pictures of 5 comes by chance once in 16 times (2 / 2⁵), however narrow the interval is
+LEAST = 6
 FEWER = 400  # draws for the bands of curves, where a hair's breadth is not seen
 _BLOCK, _KEPT = 2**20, 2**24
 Unit = tuple[int, tuple[str, ...]]  # a part (fold) and the names of its pictures
@@ -49,6 +51,14 @@ def difference(first: Mapping[Unit, Parts], second: Mapping[Unit, Parts], draws:
     return Difference(quotient(ours) - quotient(theirs), *_ends(apart), p)
 
 
+def told_apart(first: Mapping[Unit, Parts], second: Mapping[Unit, Parts]) -> bool:
+    """Return whether two methods differ beyond chance, over the pictures that both have."""
+    ours, theirs = _shared(first, second)
+    differ = (ours.gain != theirs.gain) | (ours.weight != theirs.weight)
+    found = difference(first, second)
+    return int(np.count_nonzero(differ)) >= LEAST and (found.low > 0 or found.high < 0)
+
+
 def gain(first: Mapping[Unit, Parts], second: Mapping[Unit, Parts], draws: int = DRAWS) -> Interval:
     """Return first / second − 1 over the pictures that both have, with its 95 % paired interval."""
     ours, theirs = _shared(first, second)
@@ -66,21 +76,34 @@ Many = Mapping[Unit, Parts]
 def lost(few: Many, many: Many, few_2: Many | None = None, many_2: Many | None = None) -> Interval:
     """Return 1 − many / few, the share that is lost from one point of a curve to another.
 
-    With a second method: how much larger the share is that the first one loses. Methods at one point share
-    their draws; the points do too where they have the same pictures.
+    With a second method: how much larger the share is that the first one loses. All share their draws: of
+    the pictures that are tested at either point, in the folds that all have.
     """
-    value, found = _lost(few, many)
-    if few_2 is not None and many_2 is not None:
-        value_2, found_2 = _lost(few_2, many_2)
-        value, found = value - value_2, found - found_2
-    return Interval(value, *_ends(found[np.isfinite(found)]))
+    ends = aligned([few, many] if few_2 is None or many_2 is None else [few, many, few_2, many_2])
+    whole, found = np.array([[quotient(end) for end in ends]]), drawn(ends)
+    value, draws = _lost(whole)[0], _lost(found)
+    return Interval(float(value), *_ends(draws[np.isfinite(draws)]))
 
 
-def _lost(few: Many, many: Many) -> tuple[float, Floats]:
-    ends = [joined(list(parts.values())) for parts in (few, many)]
-    before, after = (drawn([end])[:, 0] for end in ends)
+def _lost(scores: Floats) -> Floats:
+    """Return the share lost from each first column to the next, less that of the second pair, if any."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(1 - quotient(ends[1]) / np.float64(quotient(ends[0]))), 1 - after / before
+        shares = 1 - scores[:, 1::2] / scores[:, ::2]
+    return np.asarray(shares[:, 0] - shares[:, 1] if shares.shape[1] > 1 else shares[:, 0])
+
+
+def aligned(many: Sequence[Many]) -> list[Parts]:
+    """Return all over the same pictures, those of the folds that all have; one not tested weighs nothing."""
+    folds = set.intersection(*({part for part, _ in one} for one in many))
+    names = {(part, name) for one in many for part, ids in one if part in folds for name in ids}
+    row = {name: i for i, name in enumerate(sorted(names))}
+    out = [Parts(np.zeros(len(row)), np.zeros(len(row))) for _ in many]
+    for made, one in zip(out, many, strict=True):
+        for (part, ids), parts in one.items():
+            if part in folds:
+                rows = [row[part, name] for name in ids]
+                made.gain[rows], made.weight[rows] = parts.gain, parts.weight
+    return out
 
 
 def _shared(first: Mapping[Unit, Parts], second: Mapping[Unit, Parts]) -> tuple[Parts, Parts]:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from tagmix.evaluation.blocks import quotient
 from tagmix.evaluation.significance import DRAWS
 from tagmix.experiments.records import Record
 from tagmix.report import page
@@ -19,17 +18,19 @@ from tagmix.report.contest.data import Group, groups
 from tagmix.report.contest.extra import provenance
 from tagmix.report.contest.figures import Drawing
 from tagmix.report.contest.gains import Found, percent, steps
-from tagmix.report.contest.numbers import joined
+from tagmix.report.contest.names import FREQUENCY, method, of_paper, title_of, top_k
+from tagmix.report.contest.numbers import interval
 from tagmix.report.contest.sections import general_sections, group_section
-from tagmix.report.contest.tables import method, number, title_of
+from tagmix.report.contest.tables import number, span
+from tagmix.report.contest.verdict import verdict
 
 MOST_TILES = 8
 HOW = (
-    "Top-5 accuracy is the paper's: the F1 of the five best tags over all pictures; the ceiling is what a "
-    "perfect ranking would reach, because pictures have more or fewer than five tags. Intervals are 95 %, "
-    f"from {DRAWS:,} draws of the test pictures with replacement (bootstrap), all folds together. "
-    "Differences use the same draws for both methods; ≈ marks those whose interval holds 0, not "
-    "distinguishable on these pictures. Intervals over pictures say nothing about another training part; "
+    "The ceiling is what a perfect ranking would reach, because pictures have more or fewer tags than are "
+    "shown. Intervals are 95 %, drawn on the bars as a bracket, from "
+    f"{DRAWS:,} draws of the test pictures with replacement (bootstrap), all folds together. "
+    "Differences use the same draws for both methods; ≈ marks those that cannot be told from 0 on "
+    "these pictures. Intervals over pictures say nothing about another training part; "
     "those over folds do."
 )
 
@@ -54,15 +55,16 @@ def contest_page(
     pictures : whether to embed them, read from their names as paths, shrunk.
     """
     found = groups(records)
-    best = _showing(found)
-    sections = [(title_of(g), group_section(g, g in best, examples, pictures)) for g in found]
+    best, paper = _showing(found), of_paper(found)
+    sections = [(title_of(g), group_section(g, g in best, examples, pictures, paper)) for g in found]
     sections += [(name, body) for name, body in general_sections(found) if body]
     small = {**(facts or {}), **provenance(records), "Written by": written_by}
     body = [
-        page.header("tagmix · the contest", title, lead),
+        page.header("tagmix · measured", title, lead),
+        *_verdicts(best),
         page.tiles(_tiles(best)),
         page.contents([name for name, _ in sections]),
-        page.paragraph(HOW, "note"),
+        page.paragraph(f"{_score_told(found, paper)} {HOW}", "note"),
         *(page.section(name, body, anchor=f"s{i}") for i, (name, body) in enumerate(sections)),
         f"<footer>{page.facts(small)}</footer>",
     ]
@@ -91,12 +93,27 @@ def contest_figures(records: Sequence[Record]) -> dict[str, Drawing]:
     for group in found:
         name = group.data if names.count(group.data) == 1 else f"{group.data}-{'+'.join(group.views)}"
         panels, samples = figure_2(group), region_samples(group)
-        made |= {f"figure2-{name}": drawing(list(panels.values()))} if panels else {}
-        made |= {f"figure3-{name}": drawing(region_panels(samples))} if samples else {}
+        made |= {f"figure2-{name}": drawing(group, list(panels.values()))} if panels else {}
+        made |= {f"figure3-{name}": drawing(group, region_panels(samples))} if samples else {}
         curves = {curve: points_panel(points, curve) for curve, points in other_curves(group).items()}
-        made |= {f"why-{curve}-{name}": drawing([panel]) for curve, panel in curves.items() if panel}
+        made |= {f"why-{curve}-{name}": drawing(group, [panel]) for curve, panel in curves.items() if panel}
     # They become names of files, and an album or a setting may be called anything
     return {re.sub(r"[^\w+=,.-]", "_", name): figure for name, figure in made.items()}
+
+
+def _verdicts(shown: Sequence[Group]) -> list[str]:
+    """Return who is best on each data set, above everything else."""
+    if len(shown) == 1:
+        return [page.paragraph(verdict(shown[0]), "said")]
+    return [page.paragraph(f"{title_of(group)}: {verdict(group)}", "said") for group in shown]
+
+
+def _score_told(found: Sequence[Group], paper: bool) -> str:
+    score = top_k(group.whole for group in found)
+    told = f"{score} is {'that of the paper, ' if paper else ''}the F1 of the best tags over all pictures"
+    k = score.removeprefix("Top-").removesuffix(" accuracy")
+    half = "; k is 5, or half of the tags where there are fewer than 10" if k == "k" else ""
+    return f"{told}, k of them for each picture{half}." if half else f"{told}, {k} for each picture."
 
 
 def _tiles(shown: Sequence[Group]) -> list[tuple[str, str, str]]:
@@ -109,29 +126,35 @@ def _tiles(shown: Sequence[Group]) -> list[tuple[str, str, str]]:
 
 def _region_tile(group: Group) -> tuple[str, str, str]:
     samples = region_samples(group)
-    shares = {name: quotient(joined(list(s.regions(1, False).values()))) for name, s in samples.items()}
-    best = max(shares, key=lambda name: shares[name])
-    told = f"of the regions on {title_of(group)} are named rightly without a caption, by {method(best).name}"
+    shares = {name: interval(sample.regions(1, False)) for name, sample in samples.items()}
+    best = max(shares, key=lambda name: shares[name].mean)
+    _, low, high = (100 * end for end in shares[best])
+    told = (
+        f"of the regions on {title_of(group)} are named rightly without a caption, by {method(best).name} "
+        f"({span(low, high, 0)})"
+    )
     if "EMM_d" in shares and best != "EMM_d":
-        told += f"; EMM_d reaches {100 * shares['EMM_d']:.0f} %"
-    return f"{100 * shares[best]:.0f} %", told, ""
+        told += f"; EMM_d reaches {100 * shares['EMM_d'].mean:.0f} %"
+    return f"{100 * shares[best].mean:.0f} %", told, ""
 
 
 def _claim_tile(group: Group, step: Found) -> tuple[str, str, str]:
     low, high = (percent(end) for end in step.here[1:])
     paper = " and ".join(f"{percent(gain / 100)} on {data}" for data, gain in step.claim.percent.items())
     claim = f"{step.claim.method} over {step.claim.over}"
-    told = f"{claim} in Top-5 accuracy on {title_of(group)} ({low} to {high}); the paper has {paper}"
+    told = f"{claim} in {top_k([group.whole])} on {title_of(group)} ({low} to {high}); the paper has {paper}"
     return percent(step.here.mean), told, "" if step.verdict == "holds" else "wrong"
 
 
 def _best_tile(group: Group) -> tuple[str, str, str]:
     best = group.whole[group.order[0]]
+    score, low, high = interval(best.parts())
     words = [
-        f"Top-5 accuracy on {title_of(group)}, by {method(best.method).name}, the best of {len(group.whole)}"
+        f"{top_k([group.whole])} ({span(low, high, 2)}) on {title_of(group)}, by {method(best.method).name}"
+        + (f", first of {len(group.whole)}" if len(group.whole) > 1 else "")
     ]
-    for name in ("EMM_d", "frequency"):
+    for name in ("EMM_d", FREQUENCY):
         if name in group.whole and name != best.method:
             words.append(f"{method(name).name} reaches {number(group.whole[name].score(), 2)}")
     words.append(f"a perfect ranking {number(best.ceiling(), 2)}")
-    return number(best.score(), 2), "; ".join(words), ""
+    return number(score, 2), "; ".join(words), ""

@@ -14,11 +14,20 @@ from tagmix.report.contest.curves import (
     region_samples,
 )
 from tagmix.report.contest.data import Group
-from tagmix.report.contest.examples import SEED, example_cards
+from tagmix.report.contest.examples import SEED, example_cards, shown_methods
 from tagmix.report.contest.extra import published_table, settings_table
 from tagmix.report.contest.gains import ahead_said, group_claims, losses_said, losses_table, points_table
-from tagmix.report.contest.numbers import difference
-from tagmix.report.contest.tables import method, number, regions_table, scores_table, title_of
+from tagmix.report.contest.mistakes import mistakes
+from tagmix.report.contest.names import FREQUENCY, OURS, listed, title_of
+from tagmix.report.contest.tables import (
+    metrics_table,
+    number,
+    regions_table,
+    scores_table,
+    where_from,
+    without_regions,
+)
+from tagmix.report.contest.verdict import verdict
 
 WHOLE = "as chosen"
 # What the points are along which settings or data were changed, beside the paper's own curves.
@@ -43,13 +52,18 @@ WHY = {
         "tag holds."
     ),
 }
-SCORES_NOTE = (
-    "P, R and F1 are means over tags with five tags shown; N+ counts tags found at least once. Ranking "
-    "loss and coverage are better when low. Where there are folds, Top-5 accuracy and P@1 are of all "
-    "pictures together, and the columns from P % on are means of folds."
+METRICS_NOTE = (
+    "Where there are folds, Top-k accuracy and P@1 are of all pictures together, the others means of folds."
 )
+# Headings of a comparison with the paper, and of anybody's album.
+PAPER = {
+    "whole": "Figure 2: whole pictures",
+    "regions": "Figure 3: regions",
+    "examples": "Figure 4: examples",
+}
+PLAIN = {"whole": "As more tags are shown", "regions": "Regions", "examples": "Examples"}
 SETTINGS_NOTE = (
-    "Chosen inside the training part alone: by the Top-5 accuracy on pictures held out from it, or by the "
+    "Chosen inside the training part alone: by the Top-k accuracy on pictures held out from it, or by the "
     "method's own rule inside its fit. Where folds chose differently, their values stand in order, with "
     "strokes between them."
 )
@@ -60,35 +74,41 @@ OTHERS_NOTE = (
 )
 
 
-def group_section(group: Group, shows: bool, examples: Sequence[str] | None, pictures: bool) -> str:
-    """Return all of one data set with one choice of words."""
+def group_section(
+    group: Group, shows: bool, examples: Sequence[str] | None, pictures: bool, paper: bool
+) -> str:
+    """Return all of one data set with one choice of words; ``shows`` if the page is about it in detail."""
+    heads = PAPER if paper else PLAIN
     parts = [
-        _scores(group) if group.whole else "",
+        _scores(group, shows) if group.whole else "",
         group_claims(group),
-        _figure_2(group),
-        _figure_3(group),
-        _examples(group, examples, pictures) if shows else "",
+        _figure_2(group, heads["whole"]),
+        _figure_3(group, heads["regions"]),
+        mistakes(group) if shows else "",
+        _examples(group, examples, pictures, heads["examples"]) if shows else "",
         _why(group),
     ]
     return "\n".join(part for part in parts if part)
 
 
-def _scores(group: Group) -> str:
+def _scores(group: Group, shows: bool) -> str:
     best = group.whole[group.order[0]]
     record = best.records[0]
-    n_tested = sum(len(ids) for _, ids in best.units)
-    n_tags = sum(len(own) for r in best.records for own in r.captions) / max(
-        1, sum(len(r.ids) for r in best.records)
-    )
+    n_tags = sum(len(own) for r in best.records for own in r.captions) / sum(len(r.ids) for r in best.records)
     told = (
-        f"{n_tested:,} test pictures with {n_tags:.1f} of {len(record.tag_names):,} tags each on average, "
-        f"{record.n_train:,} to learn from{_folds(len(best.units))}. A perfect ranking reaches "
+        f"{group.n_tested:,} test pictures with {n_tags:.1f} of {len(record.tag_names):,} tags each on "
+        f"average, {record.n_train:,} to learn from{_folds(len(best.units))}. A perfect ranking reaches "
         f"{number(best.ceiling())}"
     )
-    if "frequency" in group.whole:
-        told += f", and the most frequent tags for every picture {number(group.whole['frequency'].score())}"
+    if FREQUENCY in group.whole:
+        told += f", and the most frequent tags for every picture {number(group.whole[FREQUENCY].score())}"
+    # What stands above the tiles is not said again
+    said = "" if shows else f" {verdict(group)}"
     return (
-        page.paragraph(f"{told}. {_same(group)}") + scores_table(group) + page.paragraph(SCORES_NOTE, "note")
+        page.paragraph(f"{told}.{said}")
+        + scores_table(group)
+        + (page.paragraph(where_from(group), "note") if OURS in group.whole else "")
+        + page.folded("All metrics", metrics_table(group), page.paragraph(METRICS_NOTE, "note"))
     )
 
 
@@ -96,29 +116,18 @@ def _folds(n: int) -> str:
     return f" in each of {n} folds" if n > 1 else ""
 
 
-def _same(group: Group) -> str:
-    """Return which methods cannot be told from the best."""
-    best, *others = group.order
-    top = group.whole[best].parts()
-    same = [name for name in others if difference(group.whole[name].parts(), top).high >= 0]
-    name = method(best).name
-    if not others:
-        return ""
-    if not same:
-        return f"{name} is ahead of all others beyond chance."
-    return f"{name} is first; {', '.join(method(own).name for own in same)} cannot be told from it."
-
-
-def _figure_2(group: Group) -> str:
+def _figure_2(group: Group, title: str) -> str:
     panels = figure_2(group)
     captions = {
         "": f"Top-k accuracy as more tags are shown. Dotted: a perfect ranking. {ahead_said(group.whole)}",
-        "tags": "Top-5 accuracy as the number of tags increases.",
-        "pictures": "Top-5 accuracy by the number of training pictures, mean over the sets drawn.",
+        "tags": "{} as the number of tags increases.",
+        "pictures": "{} by the number of training pictures, mean over the sets drawn.",
     }
-    bands = " Bands (the paper's methods) and bars (the others) are 95 % intervals over pictures."
+    bands = " Bands (coloured lines) and bars (the others) are 95 % intervals over pictures."
     drawn = [
-        page.figure(drawing([panel]).svg, captions[name] + (bands if name else ""))
+        page.figure(
+            drawing(group, [panel]).svg, captions[name].format(panel.y_label) + (bands if name else "")
+        )
         for name, panel in panels.items()
     ]
     points = curve_points(group, "tags")
@@ -126,29 +135,32 @@ def _figure_2(group: Group) -> str:
         [page.paragraph(said, "said")] if (said := losses_said(points) if len(points) > 1 else "") else []
     )
     losses += [losses_table(points)] if "tags" in panels else []
-    return page.subsection("Figure 2: whole pictures", page.columns(*drawn) if drawn else "", *losses)
+    return page.subsection(title, page.columns(*drawn) if drawn else "", *losses)
 
 
-def _figure_3(group: Group) -> str:
+def _figure_3(group: Group, title: str) -> str:
     samples = region_samples(group)
     if not samples:
         return ""
     captions = ("With the caption of the picture given.", "Without a caption.")
     drawn = [
-        page.figure(drawing([panel]).svg, f"Share of regions whose tag is among the k best. {caption}")
+        page.figure(drawing(group, [panel]).svg, f"Share of regions whose tag is among the k best. {caption}")
         for panel, caption in zip(region_panels(samples), captions, strict=True)
     ]
-    return page.subsection("Figure 3: regions", page.columns(*drawn), regions_table(samples))
+    silent = without_regions(group, samples)
+    note = page.paragraph(silent, "note") if silent else ""
+    return page.subsection(title, page.columns(*drawn), regions_table(group, samples), note)
 
 
-def _examples(group: Group, examples: Sequence[str] | None, pictures: bool) -> str:
+def _examples(group: Group, examples: Sequence[str] | None, pictures: bool, title: str) -> str:
     how = f"drawn blindly (seed {SEED})" if examples is None else "chosen by name"
+    first = f"the {group.k} tags" if group.k > 1 else "the tag"
     told = (
-        f"Test pictures, {how}, with the five tags that each method puts first; ✓ marks those of the true "
-        "caption. Shown are the paper's methods and the best of the others."
+        f"Test pictures, {how}, with {first} that {listed(shown_methods(group))} put first, the first "
+        "of them leftmost; ✓ marks those of the true caption."
     )
     cards = example_cards(group, examples, pictures)
-    return page.subsection("Figure 4: examples", page.paragraph(told, "legend"), cards) if cards else ""
+    return page.subsection(title, page.paragraph(told, "legend"), cards) if cards else ""
 
 
 def _why(group: Group) -> str:
@@ -156,7 +168,7 @@ def _why(group: Group) -> str:
     made = []
     for name, points in other_curves(group).items():
         panel = points_panel(points, name)
-        drawn = page.figure(drawing([panel]).svg, f"Top-5 accuracy against {name}.") if panel else ""
+        drawn = page.figure(drawing(group, [panel]).svg, f"{panel.y_label} against {name}.") if panel else ""
         whole = reference(group, points)
         beside = [*points, (WHOLE, whole)] if whole else points
         made.append(

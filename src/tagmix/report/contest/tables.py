@@ -1,80 +1,40 @@
 """The tables of a contest: every method with its scores, how sure they are, and what they cost."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import isnan
-from typing import NamedTuple
+
+import numpy as np
 
 from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.significance import Interval
 from tagmix.report import page
 from tagmix.report.contest.data import Group, Sample, Samples
-from tagmix.report.contest.numbers import Unit, difference, interval
+from tagmix.report.contest.names import EMM, FREQUENCY, METHODS, OURS, listed, method, strong, top_k
+from tagmix.report.contest.numbers import Unit, difference, interval, told_apart
 from tagmix.report.page import Cell, Line
 
-
-class Method(NamedTuple):
-    """How a method is shown: its name, a note that says what it is, and whether the paper compares it."""
-
-    name: str
-    note: str
-    paper: bool = False
-
-
-# In the order of legends; others follow under their own names.
-METHODS = {
-    "EMM_d": Method("EMM_d", "Yang, Bian, Zha 2010, tags weighted by maximum margin", True),
-    "EMM_m": Method("EMM_m", "Yang, Bian, Zha 2010, by maximum likelihood", True),
-    "DBA": Method("DBA", "Yang, Zha, Hu 2009", True),
-    "CorrLDA": Method("CorrLDA", "Blei, Jordan 2003", True),
-    "EMM_calibrated": Method("EMM_m, calibrated", "ranked by calibrated probability, as shown to users"),
-    "KNN": Method("KNN", "nearest neighbours; Makadia, Pavlovic, Kumar 2008"),
-    "TagProp": Method("TagProp", "Guillaumin, Mensink, Verbeek, Schmid 2009"),
-    "TwoPassKNN": Method("2PKNN", "Verma, Jawahar 2012, without its metric learning"),
-    "KernelRidge": Method("Kernel ridge", "Saunders, Gammerman, Vovk 1998"),
-    "LinearRanker": Method("Linear ranker", "logistic regression for each tag"),
-    "TopicRidge": Method("Topics + ridge", "topics without tags (Hoffman, Blei, Bach 2010), then ridge"),
-    "NaiveRegions": Method("Naive regions", "each region has all its picture's tags; Ray, Craven 2005"),
-    "CandidateEM": Method("Candidate EM", "Jin, Ghahramani 2002"),
-    "MaxPooling": Method("Max pooling", "best region speaks; Ramon, De Raedt 2000, Andrews et al. 2002"),
-    "frequency": Method("Tag frequency", "always the most frequent tags"),
-}
-DATA = {
-    "corel5k": "Corel5k",
-    "msrc_v2": "MSRC v2",
-    "scenes": "Scenes (drawn, every pixel known)",
-    "tate": "Tate catalogue",
-}
-PER_TAG = {"per_tag_precision": "P %", "per_tag_recall": "R %", "per_tag_f1": "F1 %"}
-SAVED = {
-    "n_plus": "N+",
-    "mean_average_precision_of_pictures": "MAP, pictures",
-    "mean_average_precision_of_tags": "MAP, tags",
-    "ndcg_at_k": "nDCG@5",
-    "ranking_loss": "Ranking loss",
-    "coverage": "Coverage",
-}
+# Metrics of the records: how a column is headed, and what it means; k is the number of tags shown.
+METRICS = {
+    "per_tag_precision": ("P", "of the pictures a tag is shown on, the share that have it; mean over tags"),
+    "per_tag_recall": ("R", "of the pictures that have a tag, the share it is shown on; mean over tags"),
+    "per_tag_f1": ("Per-tag F1", "harmonic mean of P and R"),
+    "n_plus": ("N+", "how many tags are found on at least one picture"),
+    "mean_average_precision_of_pictures": (
+        "MAP, pictures", "how far the tags of a picture stand before all others in its ranking; 1 is perfect",
+    ),
+    "mean_average_precision_of_tags": (
+        "MAP, tags", "the same with pictures ranked for each tag; rare tags count as much as frequent ones",
+    ),
+    "ndcg_at_k": ("nDCG@k", "right tags among those shown, those shown first counting more; 1 is perfect"),
+    "ranking_loss": ("Ranking loss", "share of pairs, a right and a wrong tag, in wrong order; low is good"),
+    "coverage": ("Coverage", "how many tags must be shown until all of a picture's are; low is good"),
+}  # fmt: skip
+FIRST = "share of pictures whose first tag is right"
+FOLDS = "Mean of folds ± 95 %"
+OVER_FOLDS = "Top-k accuracy of each fold, its mean, and how far another training part might be from it"
+MAIN = ("per_tag_f1", "n_plus")
 SECONDS = ("choose", "fit", "annotate")
 NONE = "–"
-
-
-def method(name: str) -> Method:
-    """Return how a method is shown; one that is not known under its own name."""
-    return METHODS.get(name, Method(name, ""))
-
-
-def in_order(names: Iterable[str]) -> list[str]:
-    """Return methods in the order of ``METHODS``, then the others by name."""
-    known = list(METHODS)
-    return sorted(names, key=lambda name: (known.index(name) if name in METHODS else len(known), name))
-
-
-def title_of(group: Group) -> str:
-    """Return the data set and its words, as headings name them."""
-    words = " and ".join(
-        [", ".join(group.views[:-1]), group.views[-1]] if len(group.views) > 1 else group.views
-    )
-    name = DATA.get(group.data, group.data)
-    return f"{name}, {words.replace('sift', 'SIFT')} words" if words else name
 
 
 def number(value: float | None, digits: int = 3, sign: bool = False) -> str:
@@ -98,7 +58,8 @@ def span(low: float, high: float, digits: int = 3, sign: bool = False) -> str:
 def score_cell(parts: Mapping[Unit, Parts], look: str = "") -> Cell:
     """Return a score with its interval over pictures and a bar."""
     found = interval(parts)
-    return Cell(number(found.mean), span(found.low, found.high), found.mean, look)
+    ends = (found.low, found.high)
+    return Cell(number(found.mean), span(*ends), found.mean, look, ends)
 
 
 def behind_cell(own: Mapping[Unit, Parts], best: Mapping[Unit, Parts] | None) -> Cell:
@@ -108,10 +69,8 @@ def behind_cell(own: Mapping[Unit, Parts], best: Mapping[Unit, Parts] | None) ->
     found = difference(own, best)
     if isnan(found.mean):
         return Cell(NONE, "other pictures")
-    same = found.low <= 0 <= found.high
-    return Cell(
-        f"{'≈ ' if same else ''}{number(found.mean, sign=True)}", span(found.low, found.high, sign=True)
-    )
+    same = "" if told_apart(own, best) else "≈ "
+    return Cell(f"{same}{number(found.mean, sign=True)}", span(found.low, found.high, sign=True))
 
 
 def folds_cell(found: Interval | None) -> Cell:
@@ -120,83 +79,112 @@ def folds_cell(found: Interval | None) -> Cell:
 
 
 def scores_table(group: Group) -> str:
-    """Return the main table: methods by Top-5 accuracy, best first, and a perfect ranking below them."""
-    columns = _columns(group)
+    """Return the main table: methods by Top-k accuracy, best first, and a perfect ranking below them."""
     best = group.whole[group.order[0]]
-    lines = [_scores_line(group.whole[name], best, columns) for name in group.order]
+    saved = [key for key in MAIN if _known(group, key)]
+    timed = any(record.seconds for record in group.records)
+    mean = " (mean of folds)" if len(best.units) > 1 else ""
+    heads = ["", f"{top_k([group.whole])} (95 % interval)", "Behind the best", "P@1"]
+    heads += [METRICS[key][0] for key in saved] + [f"Seconds in all{mean}"] * timed
+    lines = []
+    for name in group.order:
+        sample = group.whole[name]
+        parts = sample.parts()
+        cells = [score_cell(parts), behind_cell(parts, None if sample is best else best.parts())]
+        cells += [Cell(number(sample.first())), *(Cell(_saved(sample, key)) for key in saved)]
+        cells += [Cell(_time([sum(r.seconds.values()) for r in sample.records]))] * timed
+        lines.append(Line(*method(name)[:2], cells, look(group, name)))
     ceiling = best.ceiling()
-    perfect = [
-        Cell(number(ceiling), "the most there is", ceiling),
-        *[Cell("") for _ in range(len(columns) - 1)],
-    ]
-    lines.append(Line("Ceiling", "a perfect ranking of the tags", perfect, "quiet"))
-    return page.grid(["", *columns.values()], lines)
+    perfect = [Cell(number(ceiling), "the most there is", ceiling), *[Cell("") for _ in heads[2:]]]
+    return page.grid(heads, [*lines, Line("Ceiling", "a perfect ranking of the tags", perfect, "quiet")])
 
 
-def _columns(group: Group) -> dict[str, str]:
-    """Return the columns of which anything is known, by what they hold."""
-    samples = list(group.whole.values())
-    found = {"top": "Top-5 accuracy (95 % interval)", "behind": "Behind the best"}
-    if any(len(sample.units) > 1 for sample in samples):
-        found["folds"] = "Mean of folds ± 95 %"
-    found["first"] = "P@1"
-    saved = {**PER_TAG, **SAVED}
-    found |= {k: head for k, head in saved.items() if any(s.metric(k) is not None for s in samples)}
+def metrics_table(group: Group) -> str:
+    """Return all metrics that came with the records, and a line on each of them."""
+    saved = [key for key in METRICS if _known(group, key)]
+    folds = any(len(sample.units) > 1 for sample in group.whole.values())
     keys = dict.fromkeys([*SECONDS, *(key for record in group.records for key in record.seconds)])
-    known = [key for key in keys if any(key in record.seconds for record in group.records)]
-    return found | {f"seconds {key}": f"Seconds to {key}" for key in known}
+    timed = [key for key in keys if any(key in record.seconds for record in group.records)]
+    lines = []
+    for name in group.order:
+        sample = group.whole[name]
+        cells = [folds_cell(sample.over_folds(sample.parts()))] * folds + [Cell(number(sample.first()))]
+        cells += [Cell(_saved(sample, key)) for key in saved]
+        cells += [Cell(_time([r.seconds[key] for r in sample.records if key in r.seconds])) for key in timed]
+        lines.append(Line(method(name).name, "", cells, look(group, name)))
+    meanings = {FOLDS: OVER_FOLDS} if folds else {}
+    meanings |= {"P@1": FIRST, **dict(METRICS[key] for key in saved)}
+    heads = ["", *meanings, *(f"Seconds to {key}" for key in timed)]
+    return page.grid(heads, lines) + page.facts(meanings)
 
 
-def _scores_line(sample: Sample, best: Sample, columns: Mapping[str, str]) -> Line:
-    parts = sample.parts()
-    rival = None if sample is best else best.parts()
-    made = {
-        "top": score_cell(parts),
-        "behind": behind_cell(parts, rival),
-        "first": Cell(number(sample.first())),
-    }
-    if "folds" in columns:
-        made["folds"] = folds_cell(sample.over_folds(parts))
-    shown = method(sample.method)
-    cells = [made[key] if key in made else Cell(_saved(sample, key)) for key in columns]
-    return Line(shown.name, shown.note, cells, _look(sample.method))
+def where_from(group: Group) -> str:
+    """Return where a reader finds the methods: in the program, or in the library."""
+    known = [name for name in METHODS if name in group.whole and name not in (OURS, FREQUENCY)]
+    classes = list(dict.fromkeys("tagmix.EMM" if name in EMM else f"tagmix.{name}" for name in known))
+    others = f"; the other methods are classes of the Python library: {', '.join(classes)}" if classes else ""
+    return f"tagmix train learns EMM_m and ranks by calibrated probability{others}."
 
 
-def _look(name: str) -> str:
-    return "quiet" if name == "frequency" else "strong" if method(name).paper else ""
+def look(group: Group, name: str) -> str:
+    """Return how the line of a method looks."""
+    return "quiet" if name == FREQUENCY else "strong" if name in strong(group) else ""
+
+
+def _known(group: Group, key: str) -> bool:
+    return any(sample.metric(key) is not None for sample in group.whole.values())
 
 
 def _saved(sample: Sample, key: str) -> str:
-    """Return a metric or a time that came with the records, mean over them."""
-    if key.startswith("seconds "):
-        times = [record.seconds.get(key.removeprefix("seconds ")) for record in sample.records]
-        known = [time for time in times if time is not None]
-        return _time(sum(known) / len(known)) if known else NONE
-    value = sample.metric(key)
-    if key in PER_TAG:
-        return number(None if value is None else 100 * value, 1)
-    return number(value, 0 if key == "n_plus" else 1 if key == "coverage" else 3)
+    """Return a metric that came with the records, mean over them."""
+    return number(sample.metric(key), 0 if key == "n_plus" else 1 if key == "coverage" else 3)
 
 
-def _time(seconds: float) -> str:
-    return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.1f}" if seconds >= 0.1 else f"{seconds:.2g}"
+def _time(seconds: list[float]) -> str:
+    """Return the mean of seconds, as exactly as anybody cares."""
+    if not seconds:
+        return NONE
+    mean = sum(seconds) / len(seconds)
+    return f"{mean:,.0f}" if mean >= 10 else f"{mean:.1f}" if mean >= 0.1 else "<0.1"
 
 
-def regions_table(samples: Samples) -> str:
+def regions_table(group: Group, samples: Samples) -> str:
     """Return the share of regions whose first tag is right, without and with the caption."""
     order = sorted(samples, key=lambda name: -_share(samples[name]))
     folds = any(len(sample.units) > 1 for sample in samples.values())
     best = {told: max(samples.values(), key=lambda s, t=told: _share(s, t)) for told in (False, True)}  # type: ignore[misc]
     heads = [""]
     for given in ("no caption", "caption given"):
-        heads += [f"Regions right, {given}", "Behind the best"] + (["Mean of folds ± 95 %"] if folds else [])
+        heads += [f"Regions right, {given}", "Behind the best"] + ([FOLDS] if folds else [])
     lines = []
     for name in order:
         cells: list[Cell] = []
         for told in (False, True):
             cells += _region_cells(samples[name], best[told], told, folds)
-        lines.append(Line(*method(name)[:2], cells, _look(name)))
+        lines.append(Line(*method(name)[:2], cells, look(group, name)))
+    blank = [Cell("")] * (2 if folds else 1)
+    guessed = [[Cell(number(share), "", share), *blank] for share in chance(samples[order[0]])]
+    note = "any tag, or any of the caption, as likely as the others"
+    lines.append(Line("Chance", note, guessed[0] + guessed[1], "quiet"))
     return page.grid(heads, lines)
+
+
+def chance(sample: Sample) -> tuple[float, float]:
+    """Return the share of regions named rightly by chance: any tag, and any tag of the caption if given."""
+    free, told = [], []
+    for record in sample.records:
+        n_tags = len(record.tag_names)
+        for picture in record.regions.picture if record.regions else ():
+            free.append(1 / n_tags)
+            told.append(1 / (len(record.captions[picture]) or n_tags))
+    return float(np.mean(free)), float(np.mean(told))
+
+
+def without_regions(group: Group, samples: Samples) -> str:
+    """Return a sentence on the methods that say nothing about regions; nothing if all do."""
+    silent = [name for name in group.order if name not in samples]
+    verb = "ranks" if len(silent) == 1 else "rank"
+    return f"{listed(silent)} {verb} tags for whole pictures only." if silent else ""
 
 
 def _share(sample: Sample, told: bool = False) -> float:

@@ -1,0 +1,71 @@
+"""The verdict says who is best, and no more than can be told."""
+
+from dataclasses import replace
+
+import pytest
+
+from tagmix.report.contest.data import groups
+from tagmix.report.contest.numbers import difference
+from tagmix.report.contest.verdict import verdict
+from tests.report.contest.makers import contest
+
+
+def said(records):
+    return verdict(groups(records)[0])
+
+
+def twin(record, name):
+    return replace(record, task=replace(record.task, method=name))
+
+
+def test_one_that_is_ahead_is_named():
+    assert said(contest({"KNN": 1.0, "DBA": 0.1, "frequency": 0.0})) == "KNN is ahead of all others."
+    assert said(contest({"KNN": 1.0, "DBA": 0.1})) == "KNN is ahead of DBA."
+
+
+def test_those_that_cannot_be_told_from_the_best_are_named():
+    made = contest({"KNN": 1.0, "DBA": 0.1, "frequency": 0.0})
+    made += [twin(made[0], "TagProp"), twin(made[0], "KernelRidge")]
+    assert said(made) == "KNN is first, but TagProp and Kernel ridge cannot be told from it."
+
+
+def test_ours_is_told_where_it_is_behind():
+    made = contest({"KNN": 2.0, "EMM_calibrated": 0.5})
+    whole = groups(made)[0].whole
+    apart = difference(whole["KNN"].parts(), whole["EMM_calibrated"].parts())
+    assert said(made) == (
+        "KNN is ahead of EMM calibrated. EMM calibrated, what tagmix train uses, is behind it by "
+        f"{apart.mean:.3f} ({apart.low:.3f} … {apart.high:.3f})."
+    )
+    assert said(contest({"KNN": 0.5, "EMM_calibrated": 2.0})) == "EMM calibrated is ahead of KNN."
+
+
+@pytest.mark.parametrize("better", [0, 2])
+def test_few_pictures_tell_nothing(better):
+    # On 2 of 11 pictures the learner does better, on the others it shows the same
+    (made,) = contest({"frequency": 0.0}, n=11)
+    top = [sorted(row, key=lambda tag: tag not in own) if i < better else row
+           for i, (row, own) in enumerate(zip(made.top, made.captions, strict=True))]  # fmt: skip
+    assert said([made, replace(twin(made, "KNN"), top=top)]) == (
+        "Too few pictures (11) to tell any learner from always showing the most frequent tags."
+    )
+
+
+def test_many_pictures_on_which_nobody_learns_are_not_too_few():
+    (made,) = contest({"frequency": 0.0}, n=100)
+    told = "No learner is ahead of always showing the most frequent tags, on 100 pictures"
+    assert said([made, twin(made, "KNN")]) == f"{told}."
+    worst = replace(twin(made, "DBA"), top=[row[::-1] for row in made.top])
+    assert said([made, twin(made, "KNN"), worst]) == f"{told}; DBA is behind it."
+    assert said([made, twin(worst, "KNN"), worst]) == f"{told}; KNN and DBA are behind it."
+
+
+def test_a_method_on_other_pictures_is_not_beaten():
+    first, second = contest({"KNN": 2.0, "DBA": 0.0})
+    elsewhere = replace(second, ids=[f"other/{name}" for name in second.ids])
+    assert said([first, elsewhere]) == "KNN is first, but DBA cannot be told from it."
+
+
+@pytest.mark.parametrize(("name", "shown"), [("KNN", "KNN"), ("frequency", "Tag frequency")])
+def test_one_method_alone_is_compared_with_nothing(name, shown):
+    assert said(contest({name: 1.0})).startswith(f"Only {shown} was measured")

@@ -57,7 +57,7 @@ def test_without_data_the_drawn_scenes_are_measured_and_what_is_left_out_is_told
     assert run(call) == 0
     said = capsys.readouterr()
     assert lines(said.err) == [
-        f"{name} is left out: it is not in the folder of --data" for name in ("corel5k", "msrc_v2", "tate")
+        f"{name} is left out: no --data was given" for name in ("corel5k", "msrc_v2", "tate")
     ]
     assert lines(said.out) == ["2 results", str(tmp_path / "index.html")]
     assert results(tmp_path) == [("scenes", "frequency", {}), ("scenes", "NaiveRegions", {})]
@@ -166,7 +166,7 @@ def test_a_study_whose_data_is_not_there_is_refused(
 ) -> None:
     assert run(["reproduce", study, "--out", str(tmp_path)]) == 1
     said = lines(capsys.readouterr().err)
-    assert said[0].endswith("is left out: it is not in the folder of --data")
+    assert said[0].endswith("is left out: no --data was given")
     assert said[1:] == [f"tagmix: {study} need data that is not there: give its folder by --data"]
     assert not (tmp_path / "index.html").exists()
 

@@ -111,7 +111,8 @@ def prepare(
         albums[name] = outside(open_album(spec), out / "figures", out / "scenes")
     for name in needed:
         if name not in (*there, *albums):
-            click.echo(f"{name} is left out: it is not in the folder of --data", err=True)
+            why = "no --data was given" if data is None else "it is not in the folder of --data"
+            click.echo(f"{name} is left out: {why}", err=True)
     sets: dict[str, DataSet] = {}
     for name in there:
         if name == "tate":

@@ -72,7 +72,8 @@ def test_an_album_ends_in_a_page_numbers_and_lines(
     page = _Sources()
     text = (out / "index.html").read_text(encoding="utf-8")
     page.feed(text)
-    assert "Our &lt;b&gt;holidays&lt;/b&gt;" in text
+    assert "Tags of b&gt;" in text  # the last folder of its path
+    assert str(painted.parent) not in text  # a page may be shared; where the album lies is nobody's business
     assert "script" not in page.tags
     assert all(source.startswith(("data:", "#")) for source in page.sources)
     results = strictly((out / "results.json").read_text(encoding="utf-8"))
@@ -330,3 +331,16 @@ def test_an_album_that_lies_in_the_folder_for_results_keeps_its_pictures(tmp_pat
     album = album_of(tmp_path, 2)
     assert outside(album, tmp_path / "figures") == album
     assert len(outside(album, tmp_path)) == 0
+
+
+def test_a_link_under_the_name_of_a_scratch_file_is_not_written_through(
+    painted: Path, tmp_path: Path
+) -> None:
+    out, victim = tmp_path / "out", tmp_path / "victim"
+    out.mkdir()
+    victim.write_text("mine")
+    (out / "index.html.part").symlink_to(victim)
+    (out / "index.html").symlink_to(victim)
+    assert run(["evaluate", str(painted), *TWO, "--out", str(out), *FEW]) == 0
+    assert victim.read_text() == "mine"
+    assert not (out / "index.html").is_symlink()

@@ -109,7 +109,7 @@ def page_of(album: str, outcome: Outcome, n_learners: int, out: Path) -> Path:
         out, outcome.records, outcome.problems,
         title=f"Tags of {Path(album.partition(':')[2] or album).name or 'the album'}",
         lead=f"How well {some(n_learners, 'learner')} tag those pictures that they have not seen.",
-        facts={"album": album}, pictures=True,
+        facts={}, pictures=True,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import click
 
 from tagmix.cli.progress import bars
 from tagmix.datasets import Album, open_album
-from tagmix.errors import AlbumError, ModelFileError
+from tagmix.errors import AlbumError, ModelFileError, printable
 from tagmix.images.describe import Describer
 from tagmix.images.segment import SEGMENTERS
 from tagmix.images.sketch import LIMITS
@@ -175,6 +175,6 @@ def tell_problems(problems: list[str], what: str, fate: str = "set aside", most:
         return
     click.echo(f"{some(len(problems), what)} {fate}:", err=True)
     for line in problems[:most]:
-        click.echo(f"  {line}", err=True)
+        click.echo(f"  {printable(line)}", err=True)
     if len(problems) > most:
         click.echo(f"  … and {len(problems) - most:,} more", err=True)

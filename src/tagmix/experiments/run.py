@@ -86,12 +86,10 @@ def run_one(job: tuple[Task, str], folder: Path, common: dict[str, Any]) -> Reco
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # convergence and rare tags: the figures tell
             record = measured(task, part, {**common, "mark": mark})
+        record.save(folder / "records")
     except (TagmixError, MemoryError, ArithmeticError, ValueError) as error:  # LinAlgError is a ValueError
-        told = (
-            str(error) if isinstance(error, TagmixError) else f"{type(error).__name__}: {error}".rstrip(": ")
-        )
-        return Failure(" ".join(told.split()))
-    record.save(folder / "records")
+        kind = "" if isinstance(error, TagmixError) else f"{type(error).__name__}: "
+        return Failure(" ".join(f"{kind}{error}".split()).rstrip(": "))
     return record
 
 
@@ -226,4 +224,4 @@ def _kept(task: Task, mark: str, folder: Path) -> Record | None:
         record = Record.load(folder / "records" / f"{task.name}.json")
     except RecordError:
         return None
-    return record if record.provenance.get("mark") == mark else None
+    return record if record.task == task and record.provenance.get("mark") == mark else None

@@ -1,6 +1,8 @@
 """Write what an experiment came to: a page, its figures, and its numbers as JSON."""
 
 import json
+import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -78,6 +80,19 @@ def _region_shares(record: Record) -> dict[str, float]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    scratch = path.with_suffix(path.suffix + ".part")
-    scratch.write_bytes(content)
-    scratch.replace(path)  # whole or not at all
+    # A name of its own: whatever lies under another one, such as a link, is not written through
+    number, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(content)
+        os.chmod(scratch, 0o666 & ~_umask())
+        os.replace(scratch, path)  # whole or not at all
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagmix.evaluation.search import line_search
+from tagmix.evaluation.search import PASSES, line_search
 
 
-def search(axes, start, value):
+def search(axes, start, value, together=()):
     """Return what was found and the values along the way, as tuples in the order of the axes."""
     asked = []
 
@@ -17,7 +17,7 @@ def search(axes, start, value):
         asked.append(tuple(setting.values()))
         return value(**setting)
 
-    found = line_search(axes, start, told)
+    found = line_search(axes, start, told, together=together)
     assert [tuple(setting.values()) for setting, _ in found.tried] == asked
     return found, asked
 
@@ -31,11 +31,34 @@ def test_one_axis_is_walked_down_first_and_then_up_and_each_way_until_a_step_doe
     assert found.tried == tuple(({"x": x}, worth[x]) for x in (3, 2, 1, 4, 5, 6))
 
 
-def test_the_second_axis_is_walked_from_the_best_of_the_first():
+def test_the_second_axis_is_walked_from_the_best_of_the_first_and_then_the_first_again():
     axes = {"x": (1, 2, 3), "y": ("low", "middle", "high")}
     found, asked = search(axes, {"x": 1, "y": "middle"}, lambda x, y: x + 10 * (y == "high"))
-    assert asked == [(1, "middle"), (2, "middle"), (3, "middle"), (3, "low"), (3, "high")]
+    assert asked == [(1, "middle"), (2, "middle"), (3, "middle"), (3, "low"), (3, "high"), (2, "high")]
     assert found.setting == {"x": 3, "y": "high"}
+
+
+def test_a_ridge_is_climbed_in_two_passes_and_no_more():
+    axes = {"x": range(9), "y": range(9)}
+    found, _ = search(axes, {"x": 0, "y": 0}, lambda x, y: x + y - 3 * max(0, abs(x - y) - 1))
+    assert PASSES == 2
+    assert found.setting == {"x": 3, "y": 4}  # to 1, 2, then to 3, 4; a third pass would go on
+
+
+def test_axes_taken_together_are_first_set_to_every_second_value_at_once():
+    axes = {"x": range(7), "y": range(7), "z": (0, 1)}
+    value = lambda x, y, z: {(4, 4): 5, (5, 4): 6}.get((x, y), -abs(x - 1) - abs(y - 1)) + z  # noqa: E731
+    found, asked = search(axes, {"x": 1, "y": 1, "z": 0}, value, together=("x", "y"))
+    assert asked[:5] == [(1, 1, 0), (0, 0, 0), (2, 2, 0), (4, 4, 0), (6, 6, 0)]
+    assert found.setting == {"x": 5, "y": 4, "z": 1}
+    alone, _ = search(axes, {"x": 1, "y": 1, "z": 0}, value)
+    assert alone.setting == {"x": 1, "y": 1, "z": 1}
+
+
+def test_one_axis_taken_together_with_none_is_only_walked():
+    found, asked = search({"x": range(9)}, {"x": 4}, lambda x: x == 4, together=("x",))
+    assert asked == [(4,), (3,), (5,)]
+    assert found.setting == {"x": 4}
 
 
 def test_axes_are_searched_in_their_order_whatever_the_order_of_the_start():
@@ -94,7 +117,8 @@ def test_a_sum_of_hills_is_climbed_to_the_top_without_trying_a_setting_twice(hei
     best = max(product(*axes.values()), key=lambda places: height(*places))
     assert tuple(found.setting.values()) == best
     assert found.value == height(*best) == 0
-    assert len(set(asked)) == len(asked) <= 1 + sum(len(values) - 1 for values in axes.values())
+    # the second pass only looks left and right of the top
+    assert len(set(asked)) == len(asked) <= 1 + sum(len(values) + 1 for values in axes.values())
 
 
 @settings(deadline=None)

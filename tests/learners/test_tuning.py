@@ -4,20 +4,21 @@ import numpy as np
 import pytest
 
 from tagmix import EMM, Bags, planted_topics, sample_bags
-from tagmix.learners.tuning import ENOUGH, VALUES, choose_evidence
+from tagmix.learners.tuning import ENOUGH, VALUES, choose_evidence, most_tried
 
 
 def two_views(n: int = 120, seed: int = 0) -> Bags:
-    """Bags of one view that says which tag, and one of noise that says nothing, but loudly."""
+    """Bags of one view that says which tag, and one of noise that says nothing, but in many equal words."""
     rng = np.random.default_rng(seed)
     told = sample_bags(planted_topics(8, 60, 0.6, rng), n, n_regions=4, words_per_region=15, rng=rng).bags
-    noise = rng.poisson(3.0, (told.n_regions, 40))
+    noise = rng.poisson(rng.gamma(0.2, 15.0, (told.n_regions, 40)))
     return Bags({"told": told.views["words"], "noise": noise}, told.offsets, told.tags, told.tag_names)
 
 
 def test_a_view_of_noise_is_turned_down() -> None:
     choice = choose_evidence(EMM(max_iter=20), two_views())
-    assert choice.evidence["noise"] < choice.evidence["told"]
+    assert choice.evidence["noise"] <= choice.evidence["told"] / 8
+    assert choice.accuracy > 0.3 + choice.tried[VALUES[-1], VALUES[-1]]  # one κ for both is not enough
 
 
 def test_the_choice_is_the_best_of_all_that_was_tried() -> None:
@@ -31,7 +32,7 @@ def test_progress_counts_every_setting_once() -> None:
     seen: list[int] = []
     choice = choose_evidence(EMM(max_iter=5), two_views(40), progress=seen.append)
     assert seen == list(range(1, len(choice.tried) + 1))
-    assert len(seen) <= 12
+    assert len(seen) <= most_tried(2)
 
 
 def test_the_same_seed_makes_the_same_choice() -> None:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 Setting = dict[str, Any]
+# How often all axes are gone along at most, which bounds the price.
+PASSES = 2
 
 
 class Found(NamedTuple):
@@ -19,11 +21,15 @@ def line_search(
     start: Mapping[str, Any],
     value: Callable[[Setting], float],
     progress: Callable[[int], None] | None = None,
+    *,
+    together: Sequence[str] = (),
 ) -> Found:
     """Return the best setting found from ``start``: along each axis down and up, until a step does not gain.
 
-    No setting is tried twice; of equals the earlier wins. ``progress`` is called with the number of
-    settings tried so far, at most one and all the other values of every axis.
+    All axes are gone along again, at most ``PASSES`` times, until a pass changes nothing. Before that the
+    axes named ``together``, which share their values, are set to every second value in turn: there may be
+    several hills, and ridges that no single axis goes along. No setting is tried twice; of equals the
+    earlier wins. ``progress`` is called with the number of settings tried so far.
 
     >>> found = line_search({"x": range(9), "y": range(9)}, {"x": 4, "y": 4}, lambda s: -abs(s["x"] - 2))
     >>> found.setting, found.value, len(found.tried)
@@ -41,8 +47,14 @@ def line_search(
 
     best: Setting = {name: start[name] for name in axes}
     worth(best)
-    for name, values in axes.items():
-        best = max(_line(best, name, list(values), worth), key=worth)
+    for step in axes[together[0]][::2] if len(together) > 1 else ():
+        best = max(best, {**best, **dict.fromkeys(together, step)}, key=worth)
+    for _ in range(PASSES):
+        before = best
+        for name, values in axes.items():
+            best = max(_line(best, name, list(values), worth), key=worth)
+        if best == before:
+            break
     return Found(best, worth(best), tuple(tried.values()))
 
 

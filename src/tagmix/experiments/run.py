@@ -20,7 +20,7 @@ from tagmix.bags import Bags
 from tagmix.errors import BagsError, TagmixError
 from tagmix.evaluation.metrics import METRICS, top_tags
 from tagmix.experiments.data import Part, load_part
-from tagmix.experiments.methods import ENOUGH, ENOUGH_TAGS, FOLDS, Method, chosen, method_of
+from tagmix.experiments.methods import ENOUGH, ENOUGH_TAGS, FOLDS, FOLDS_OF_ENOUGH, Method, chosen, method_of
 from tagmix.experiments.points import at_point, settings_at, with_views
 from tagmix.experiments.records import LONGEST, Record, RecordError, Regions, Task
 from tagmix.images.work import CRASHED, Failure, map_files
@@ -28,7 +28,7 @@ from tagmix.images.work import CRASHED, Failure, map_files
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
 K = 5
 # Part of every mark: raise it when the same task would come to other numbers.
-FORM = 1
+FORM = 2
 KILLED = "its process was ended, perhaps for want of memory: use fewer --jobs"
 
 
@@ -214,7 +214,8 @@ def mark_of(task: Task, folder: Path) -> str:
     """Return a print of the task, of how its method is set up and of its data."""
     about = (folder / "data" / task.data / "about.json").read_bytes()
     method = method_of(task.method, task.views)
-    settings = (method.learner.get_params(), method.axes, method.start, ENOUGH, FOLDS, ENOUGH_TAGS)
+    choice = (ENOUGH, ENOUGH_TAGS, FOLDS, FOLDS_OF_ENOUGH)
+    settings = (method.learner.get_params(), method.axes, method.start, choice)
     return hashlib.sha256(repr((FORM, task, settings)).encode() + about).hexdigest()[:32]
 
 

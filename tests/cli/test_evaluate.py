@@ -9,6 +9,7 @@ from PIL import Image
 
 from tagmix.cli import run
 from tagmix.cli.evaluate import USUAL, lines_of, outside
+from tagmix.cli.options import alone_in
 from tagmix.errors import BagsError
 from tagmix.experiments import methods
 from tagmix.experiments import run as running
@@ -344,3 +345,27 @@ def test_a_link_under_the_name_of_a_scratch_file_is_not_written_through(
     assert run(["evaluate", str(painted), *TWO, "--out", str(out), *FEW]) == 0
     assert victim.read_text() == "mine"
     assert not (out / "index.html").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["results.json", "figures"])
+def test_a_report_that_could_not_be_written_is_refused_before_any_work(
+    painted: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    monkeypatch.setattr(Describer, "fit", refuse_to_describe)
+    (tmp_path / name).write_text("in the way") if name == "figures" else (tmp_path / name).mkdir()
+    assert run(["evaluate", str(painted), *TWO, *FEW, "--out", str(tmp_path)]) == 1
+    assert name in one_line_error(capsys)
+
+
+def test_two_runs_do_not_write_into_one_folder(
+    painted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], no_page: None
+) -> None:
+    call = ["evaluate", str(painted), "-l", "frequency", *FEW, "--out", str(tmp_path)]
+    with alone_in(tmp_path):
+        assert run(call) == 1
+        assert "being written by another run" in one_line_error(capsys)
+    assert run(call) == 0

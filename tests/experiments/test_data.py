@@ -1,5 +1,6 @@
 """Albums become parts to learn from and to test on: by their own split or by folds, once, without leaks."""
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -7,14 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tagmix import TagmixError
+from tagmix import EMM, TagmixError
 from tagmix.datasets import TrueRegion
 from tagmix.errors import AlbumError
 from tagmix.evaluation.folds import picture_folds
 from tagmix.experiments import data
 from tagmix.experiments.data import folds_of, load_part, prepare_album, save_parts, saved
-from tagmix.files import load
+from tagmix.files import load, save
 from tagmix.images.describe import Describer
+from tagmix.storage import write
 from tests.experiments.conftest import planted_part
 from tests.experiments.painted import NAMES, album_of, describer, paint
 
@@ -179,7 +181,7 @@ def test_a_broken_run_leaves_no_data_set_not_even_the_one_before(tmp_path, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(np, "save", stopped)
+        patched.setattr(data, "write", stopped)
         with pytest.raises(KeyboardInterrupt):
             save_parts(tmp_path, "planted", [other], "second", [])
     # The bags of the second are there already: neither it nor the first may be taken for whole
@@ -192,8 +194,24 @@ def test_a_broken_run_leaves_no_data_set_not_even_the_one_before(tmp_path, monke
     assert again.truth.tolist() == other.truth.tolist()
 
 
+ABOUT = {"mark": "m", "n_parts": 1, "problems": ["a problem"]}
+
+
 @pytest.mark.parametrize(
-    "about", [b"", b"{", b"[]", b"7", b"{}", b'{"mark": "m"}', b'{"mark": "m", "views": 7}']
+    "about",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"7",
+        b"{}",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"mark": "m"}',
+        *(json.dumps({**ABOUT, "n_parts": n}).encode() for n in (0, -1, 2, 10**30, "1", None, [1])),
+        json.dumps({**ABOUT, "problems": 7}).encode(),
+    ],
+    ids=lambda about: repr(about[:60]),
 )
 def test_a_damaged_description_is_no_data_set(tmp_path, about):
     save_parts(tmp_path, "planted", [planted_part(4, 2)], "m", ["a problem"])
@@ -203,38 +221,81 @@ def test_a_damaged_description_is_no_data_set(tmp_path, about):
     assert saved(tmp_path, "planted", "m") is None
 
 
+@pytest.mark.parametrize("name", ["about.json", "train-0.tagmix", "test-0.tagmix", "truth-0.tagmix"])
+def test_pipes_and_folders_in_the_place_of_files_are_no_data_set_and_are_not_waited_for(tmp_path, name):
+    made = save_parts(tmp_path, "planted", [planted_part(4, 2)], "m", [])
+    path = tmp_path / "planted" / name
+    path.unlink()
+    os.mkfifo(path)
+    assert saved(tmp_path, "planted", "m") is None
+    path.unlink()
+    path.mkdir()
+    assert saved(tmp_path, "planted", "m") is None
+    path.rmdir()
+    assert save_parts(tmp_path, "planted", [planted_part(4, 2)], "m", []) == made
+    assert saved(tmp_path, "planted", "m") == made
+
+
+def test_a_data_set_is_written_through_no_link_and_without_the_parts_of_the_one_before(tmp_path):
+    home = tmp_path / "planted"
+    save_parts(tmp_path, "planted", [planted_part(4, 2)] * 2, "m", [])
+    victim = tmp_path / "victim"
+    victim.write_text("kept")
+    for path in home.glob("*-0.tagmix"):
+        path.unlink()
+        path.symlink_to(victim)
+    made = save_parts(tmp_path, "planted", [planted_part(4, 2)], "m", [])
+    assert victim.read_text() == "kept"
+    assert {path.name for path in home.iterdir()} == {
+        "about.json",
+        *(f"{side}-0.tagmix" for side in ("train", "test", "truth")),
+    }
+    assert saved(tmp_path, "planted", "m") == made
+
+
+def test_damaged_parts_are_described_anew(tmp_path, album):
+    first = prepare_album(tmp_path / "data", "painted", album, describer())
+    path = tmp_path / "data" / "painted" / "test-0.tagmix"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b"?")
+    assert prepare_album(tmp_path / "data", "painted", album, describer()) == first
+    assert path.read_bytes() == whole
+
+
 @pytest.mark.parametrize(
     "truth",
     [
-        None,
-        b"",
-        b"no array",
         np.zeros(5, np.int64),
         np.zeros(6),
         np.zeros((6, 1), np.int64),
         np.full(6, 6),
         np.full(6, -2),
-        np.array([None] * 6, dtype=object),
+        None,
     ],
-    ids=["missing", "empty", "odd", "short", "floats", "wide", "too large", "too small", "pickled"],
+    ids=["short", "floats", "wide", "too large", "too small", "nameless"],
 )
-def test_a_damaged_truth_is_refused_in_one_line(tmp_path, truth):
+def test_a_truth_that_does_not_fit_is_refused_in_one_line(tmp_path, truth):
     save_parts(tmp_path, "planted", [planted_part(4, 2)], "m", [])
-    path = tmp_path / "planted" / "truth-0.npy"
-    path.unlink()
-    if isinstance(truth, bytes):
-        path.write_bytes(truth)
-    elif truth is not None:
-        np.save(path, truth)
+    path = tmp_path / "planted" / "truth-0.tagmix"
+    write(path, "truth", {}, {"other": np.zeros(6, np.int64)} if truth is None else {"truth": truth})
     with pytest.raises(TagmixError, match="delete that folder and run again") as caught:
         load_part(tmp_path, "planted", 0)
     assert "\n" not in str(caught.value)
 
 
+def test_a_model_in_the_place_of_bags_is_refused_in_one_line(tmp_path):
+    part = planted_part(8, 2)
+    save_parts(tmp_path, "planted", [part], "m", [])
+    save(EMM(tol=1.0).fit(part.train), tmp_path / "planted" / "train-0.tagmix")
+    with pytest.raises(TagmixError, match="must hold bags"):
+        load_part(tmp_path, "planted", 0)
+
+
+@pytest.mark.parametrize("side", ["test", "truth"])
 @pytest.mark.parametrize("damage", ["missing", "short"])
-def test_damaged_bags_are_refused(tmp_path, damage):
+def test_damaged_files_are_refused(tmp_path, damage, side):
     save_parts(tmp_path, "planted", [planted_part(4, 2)], "m", [])
-    path = tmp_path / "planted" / "test-0.tagmix"
+    path = tmp_path / "planted" / f"{side}-0.tagmix"
     content = path.read_bytes()
     path.unlink()
     if damage == "short":

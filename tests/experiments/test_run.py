@@ -205,10 +205,33 @@ def test_a_process_that_is_ended_is_told_as_what_it_may_be(home, monkeypatch):
 
 
 def test_a_damaged_part_fails_alone(home):
-    (home / "data" / "planted" / "truth-0.npy").write_bytes(b"")
+    (home / "data" / "planted" / "truth-0.tagmix").write_bytes(b"")
     outcome = run_all(tasks("frequency"), home, n_jobs=1)
     assert [record.task.part for record in outcome.records] == [1]
-    assert "delete that folder" in outcome.problems[0].reason
+    assert "truth-0.tagmix" in outcome.problems[0].reason
+
+
+def test_a_record_of_pictures_that_are_not_there_is_made_anew(home):
+    """A page shows pictures by their paths, and a planted one may lie anywhere."""
+    (first,) = run_all(tasks("frequency", parts=[0]), home, n_jobs=1).records
+    replace(first, ids=["/elsewhere/private.jpg", *first.ids[1:]]).save(home / "records")
+    (again,) = run_all(tasks("frequency", parts=[0]), home, n_jobs=1).records
+    assert again.ids == first.ids
+
+
+def test_metrics_that_have_no_value_are_left_out(part):
+    full = part.test.with_tags(np.ones((len(part.test), 6)), part.test.tag_names)
+    record = measured(tasks("frequency")[0], Part(part.train, full, part.truth), {})
+    assert record.metrics["top_k_accuracy"] == record.metrics["top_k_ceiling"] == pytest.approx(6 / 9)
+    assert "ranking_loss" not in record.metrics
+    assert "ranking_loss" in measured(tasks("frequency")[0], part, {}).metrics
+
+
+def test_a_record_that_cannot_be_written_is_told_by_its_name(home):
+    (home / "records" / f"{tasks('KNN')[0].name}.json").mkdir(parents=True)
+    outcome = run_all(tasks("KNN", parts=[0, 1]), home, n_jobs=1)
+    assert len(outcome.records) == 1
+    assert "KNN--0.json' was not written" in outcome.problems[0].reason
 
 
 def test_pictures_without_any_of_the_tags_cannot_be_tested_on(part):

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tagmix.cli.options import album_of, check_writable, describer_of, describing, some, tell_problems
+from tagmix.cli.options import album_of, alone_in, describer_of, describing, some, tell_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets import Album
 from tagmix.errors import AlbumError, printable
@@ -83,12 +83,10 @@ def command(
     found = with_frequent_tags(outside(album_of(album, subfolders, captions), out / "figures"), min_count)
     check_parts(found, folds)
     describer = describer_of(describing)
-    out.mkdir(parents=True, exist_ok=True)
-    check_writable(out / "index.html")
     names = tuple(METHODS) if "all" in learners else tuple(dict.fromkeys(learners))
     about = out / "data" / "album" / "about.json"
     before = about.read_bytes() if about.is_file() else None
-    with bars() as tell:
+    with alone_in(out), bars() as tell:
         seed = describer.recipe.seed
         data = prepare_album(out / "data", "album", found, describer, n_folds=folds, seed=seed, progress=tell)
         tasks = [Task("album", name, data.views, part) for name in names for part in range(data.n_parts)]

@@ -2,7 +2,8 @@
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +15,11 @@ from tagmix.errors import AlbumError, ModelFileError, printable
 from tagmix.images.describe import Describer
 from tagmix.images.segment import SEGMENTERS
 from tagmix.images.sketch import LIMITS
+
+try:
+    import fcntl
+except ImportError:  # Windows: two runs may get in each other's way
+    fcntl = None  # type: ignore[assignment]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -158,6 +164,32 @@ def check_writable(path: Path) -> None:
         reason = error.strerror
     if reason:
         raise ModelFileError(f"{str(path)!r} cannot be written, {reason}: choose another path")
+
+
+@contextmanager
+def alone_in(out: Path) -> Iterator[None]:
+    """Make the folder of a report; refuse now one that could not be written, or that another run writes."""
+    for name in ("index.html", "results.json", "figures/x.svg"):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        check_writable(out / name)
+    flags = os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    lock = os.open(out / ".lock", flags, 0o666)
+    try:
+        _take(lock, out)
+        yield
+    finally:
+        os.close(lock)  # which lets go of it, as the end of the process does
+
+
+def _take(lock: int, out: Path) -> None:
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise AlbumError(
+            f"{str(out)!r} is being written by another run: wait for it, or give another --out"
+        ) from error
 
 
 def some(number: int, what: str) -> str:

@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from tagmix.cli.evaluate import outside
-from tagmix.cli.options import check_writable, jobs, tell_problems
+from tagmix.cli.options import alone_in, jobs, tell_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets import READERS, Album, open_album
 from tagmix.datasets.scenes import draw_album
@@ -76,10 +76,8 @@ def command(
       tagmix reproduce --data ~/data
       tagmix reproduce figure2 figure3 --album labelme:~/LabelMe --out labelme
     """
-    out.mkdir(parents=True, exist_ok=True)
-    check_writable(out / "index.html")
     chosen = studies or tuple(STUDIES)
-    with bars() as tell:
+    with alone_in(out), bars() as tell:
         sets = prepare(chosen, data, albums, out, jobs, tell)
         tasks = tasks_of(chosen, sets)
         if not tasks:

@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,10 +18,12 @@ from tagmix.experiments.region_truth import region_tags, see
 from tagmix.files import load, save
 from tagmix.images.describe import VERSION, Describer
 from tagmix.images.work import Failure, map_files, read_content
+from tagmix.storage import get, put, read, write
 
 Progress = Callable[[str, int, int], None]
 # Part of every mark: raise it when the same pictures would be parted or named otherwise.
 FORM = 1
+MOST = 2**26  # bytes of the file that says what a data set is: a line for every picture set aside
 
 
 class Part(NamedTuple):
@@ -54,35 +55,33 @@ def save_parts(folder: Path, name: str, parts: Sequence[Part], mark: str, proble
     """Write the parts, and last of all what they are: a broken run leaves no data set behind."""
     home = folder / name
     home.mkdir(parents=True, exist_ok=True)
-    (home / "about.json").unlink(missing_ok=True)  # it speaks of parts that are about to change
+    for old in (home / "about.json", *home.glob("t*-*.tagmix")):  # what it speaks of is about to change
+        old.unlink(missing_ok=True)
     for number, part in enumerate(parts):
         save(part.train, home / f"train-{number}.tagmix")
         save(part.test, home / f"test-{number}.tagmix")
-        np.save(home / f"truth-{number}.npy", part.truth, allow_pickle=False)
-    first = parts[0]
-    data = DataSet(
-        name,
-        tuple(first.train.views),
-        len(parts),
-        len(first.train),
-        first.train.n_tags,
-        any(part.knows_regions for part in parts),
-        tuple(problems),
-    )
-    scratch = home / f"about.{os.getpid()}.part"
-    scratch.write_text(json.dumps({"mark": mark, **data._asdict()}), "utf-8")
-    scratch.replace(home / "about.json")
-    return data
+        write(home / f"truth-{number}.tagmix", "truth", {}, {"truth": part.truth}, scratch=True)
+    about = {"mark": mark, "n_parts": len(parts), "problems": list(problems)}
+    put(home / "about.json", json.dumps(about).encode())
+    return _data_set(name, parts, problems)
+
+
+def _data_set(name: str, parts: Iterable[Part], problems: Sequence[str]) -> DataSet:
+    """Return what the parts are; only one of them is in memory at a time."""
+    facts = [(tuple(p.train.views), len(p.train), p.train.n_tags, p.knows_regions) for p in parts]
+    views, n_train, n_tags, _ = facts[0]
+    return DataSet(name, views, len(facts), n_train, n_tags, any(fact[-1] for fact in facts), tuple(problems))
 
 
 def saved(folder: Path, name: str, mark: str) -> DataSet | None:
-    """Return the data set that was prepared before from the same pictures in the same way, if it was."""
+    """Return the data set that was prepared before from the same pictures in the same way, if it is whole."""
     try:
-        about = json.loads((folder / name / "about.json").read_text("utf-8"))
-        if about.pop("mark") != mark:
+        about = json.loads(get(folder / name / "about.json", MOST))
+        if about["mark"] != mark:
             return None
-        return DataSet(**{**about, "views": tuple(about["views"]), "problems": tuple(about["problems"])})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        parts = (load_part(folder, name, number) for number in range(about["n_parts"]))
+        return _data_set(name, parts, [str(line) for line in about["problems"]])
+    except (TagmixError, OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
 
 
@@ -90,16 +89,13 @@ def load_part(folder: Path, name: str, number: int) -> Part:
     """Return one part of a prepared data set; TagmixError if it is damaged."""
     home = folder / name
     train, test = (load(home / f"{side}-{number}.tagmix") for side in ("train", "test"))
-    try:
-        truth = np.load(home / f"truth-{number}.npy", allow_pickle=False)
-        fits = truth.dtype == np.int64 and truth.shape == (test.n_regions,)
-        sound = fits and (not truth.size or -1 <= truth.min() <= truth.max() < test.n_tags)
-    except (OSError, ValueError, EOFError, AttributeError):
-        sound = False
-    if not sound:
+    truth = read(home / f"truth-{number}.tagmix", "truth").arrays.get("truth", np.empty(0))
+    fits = isinstance(train, Bags) and isinstance(test, Bags) and truth.dtype == np.int64
+    fits = fits and truth.shape == (test.n_regions,)
+    if not fits or (truth.size and not -1 <= truth.min() <= truth.max() < test.n_tags):
         raise TagmixError(
-            f"{str(home)!r} must hold the column of each region's tag, part {number} does not: delete that "
-            "folder and run again"
+            f"{str(home)!r} must hold bags and the column of each region's tag, part {number} does not: "
+            "delete that folder and run again"
         )
     return Part(train, test, truth)
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,6 +14,7 @@ from scipy.sparse import csr_array
 from tagmix.arrays import Counts, Ints
 from tagmix.errors import TagmixError
 from tagmix.evaluation.blocks import Parts
+from tagmix.storage import get, put
 
 FORMAT = 2
 KINDS = {"chosen": dict, "seconds": dict, "metrics": dict, "provenance": dict, "tried": list, "n_train": int}
@@ -79,8 +79,8 @@ class Record:
 
     ``captions`` and ``top`` are tag numbers of each test picture: its own, and the first ``LONGEST`` of its
     ranking. ``chosen`` are the settings found inside the training part, ``tried`` all that were
-    tried, with their accuracy on held-out training pictures; ``metrics`` all of ``METRICS`` at 5
-    tags (half of them, where there are fewer than 10), over the whole ranking where they need it.
+    tried, with their accuracy on held-out training pictures; ``metrics`` those of ``METRICS`` that have a
+    value, at 5 tags (half of them, where there are fewer than 10), over the whole ranking where they need it.
     """
 
     task: Task
@@ -114,17 +114,15 @@ class Record:
     def save(self, folder: Path) -> None:
         """Write it, whole or not at all."""
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self.task.name}.json"
-        scratch = path.with_suffix(f".{os.getpid()}.part")
         fields = {f"format {FORMAT}": True, **asdict(self)}
-        scratch.write_text(json.dumps(fields, separators=(",", ":"), allow_nan=False), "utf-8")
-        scratch.replace(path)
+        text = json.dumps(fields, separators=(",", ":"), allow_nan=False)
+        put(folder / f"{self.task.name}.json", text.encode())
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read one; RecordError if it is damaged."""
         try:
-            fields = json.loads(_content(path), parse_float=_number, parse_constant=_number)
+            fields = json.loads(get(path, MAX_BYTES), parse_float=_number, parse_constant=_number)
             fields.pop(f"format {FORMAT}")
             task = fields.pop("task")
             regions = fields.pop("regions")
@@ -140,13 +138,6 @@ class Record:
                 f"{str(path)!r} must be a result of this version, got {error!r:.80}: delete it and run again"
             ) from error
         return made
-
-
-def _content(path: Path) -> str:
-    # A pipe would wait for ever, a device never end
-    if not path.is_file() or path.stat().st_size > MAX_BYTES:
-        raise ValueError(f"no plain file of at most {MAX_BYTES:,} bytes")
-    return path.read_text("utf-8")
 
 
 def _number(text: str) -> float:

@@ -8,21 +8,21 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tagmix.arrays import Floats, Ints
+from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, TagmixError
 from tagmix.evaluation.metrics import METRICS, top_tags
 from tagmix.experiments.data import Part, load_part
 from tagmix.experiments.methods import ENOUGH, ENOUGH_TAGS, FOLDS, FOLDS_OF_ENOUGH, Method, chosen, method_of
 from tagmix.experiments.points import at_point, settings_at, with_views
-from tagmix.experiments.records import LONGEST, Record, RecordError, Regions, Task
+from tagmix.experiments.records import LONGEST, Record, Regions, Task
 from tagmix.images.work import CRASHED, Failure, map_files
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
@@ -60,7 +60,7 @@ def run_all(
     other data or other settings is made anew, all of them with ``again``. It never changes with ``n_jobs``.
     """
     marks = [mark_of(task, folder) for task in tasks]
-    known = [None if again else _kept(task, mark, folder) for task, mark in zip(tasks, marks, strict=True)]
+    known: list[Record | None] = [None] * len(tasks) if again else _kept(tasks, marks, folder)
     open_tasks = [i for i, record in enumerate(known) if record is None]
     done = len(tasks) - len(open_tasks)
     problems = []
@@ -118,10 +118,16 @@ def measured(task: Task, part: Part, provenance: dict[str, Any]) -> Record:
         ids=list(part.test.ids),
         captions=[truth.indices[a:b].tolist() for a, b in zip(truth.indptr, truth.indptr[1:], strict=False)],
         top=top_tags(scores, LONGEST).tolist(),
-        metrics={name: float(metric(truth, scores, k)) for name, metric in METRICS.items()},
+        metrics=metrics_of(truth, scores, k),
         regions=regions_of(learner, part),
         provenance=provenance,
     )
+
+
+def metrics_of(truth: Counts, scores: Floats, k: int) -> dict[str, float]:
+    """Return those metrics that have a value: without a wrong tag, say, none can be ranked too high."""
+    values = {name: float(metric(truth, scores, k)) for name, metric in METRICS.items()}
+    return {name: value for name, value in values.items() if np.isfinite(value)}
 
 
 def shown(n_tags: int) -> int:
@@ -219,10 +225,19 @@ def mark_of(task: Task, folder: Path) -> str:
     return hashlib.sha256(repr((FORM, task, settings)).encode() + about).hexdigest()[:32]
 
 
-def _kept(task: Task, mark: str, folder: Path) -> Record | None:
-    """Return the record of a task if it was made from the same data and settings."""
-    try:
-        record = Record.load(folder / "records" / f"{task.name}.json")
-    except RecordError:
-        return None
-    return record if record.task == task and record.provenance.get("mark") == mark else None
+def _kept(tasks: Sequence[Task], marks: Sequence[str], folder: Path) -> list[Record | None]:
+    """Return the record of each task if it was made from the same data and settings, of pictures there."""
+
+    @cache
+    def tested(data: str, part: int) -> frozenset[str]:
+        return frozenset(load_part(folder / "data", data, part).test.ids)
+
+    def kept(task: Task, mark: str) -> Record | None:
+        try:
+            record = Record.load(folder / "records" / f"{task.name}.json")
+            own = record.task == task and record.provenance.get("mark") == mark
+            return record if own and tested(task.data, task.part).issuperset(record.ids) else None
+        except TagmixError:
+            return None
+
+    return [kept(task, mark) for task, mark in zip(tasks, marks, strict=True)]

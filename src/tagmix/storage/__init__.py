@@ -2,5 +2,6 @@
 
 from tagmix.storage.container import Contents, read, write
 from tagmix.storage.manifest import JSON
+from tagmix.storage.whole import get, put
 
-__all__ = ["JSON", "Contents", "read", "write"]
+__all__ = ["JSON", "Contents", "get", "put", "read", "write"]

@@ -5,13 +5,11 @@ manifest, its SHA-256), the manifest as JSON padded with spaces, then the arrays
 C order, each starting at a multiple of 64 bytes with zeros between. No pickle anywhere.
 """
 
-import contextlib
 import hashlib
 import os
-import secrets
 import stat
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from io import BufferedReader
 from pathlib import Path
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 
 from tagmix.errors import ModelFileError
 from tagmix.storage import manifest as _manifest
+from tagmix.storage import whole
 from tagmix.storage.manifest import FORMAT, JSON, MAX_MANIFEST_BYTES, Entry, Manifest, aligned, damaged
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
@@ -66,7 +65,7 @@ def write(
     preamble = _preamble(kind, fields, stored, file)
     try:
         target = Path(path) if scratch else Path(os.path.realpath(path))
-        _replace(target, (preamble, *_payload(stored)), scratch)
+        whole.replace(target, (preamble, *_payload(stored)), scratch=scratch)
     except OSError as error:
         raise ModelFileError(
             f"{file} was not written ({error.strerror or error}): check the folder, its permissions and "
@@ -259,45 +258,3 @@ def _payload(arrays: Arrays) -> Iterator[memoryview | bytes]:
         yield bytes(aligned(end) - end)
         yield array.reshape(-1).view(np.uint8).data
         end = aligned(end) + array.nbytes
-
-
-def _replace(target: Path, blocks: Iterable[memoryview | bytes], scratch: bool) -> None:
-    """Put a file of these blocks in the place of ``target`` in one step."""
-    mode = None if scratch else _mode_to_keep(target)
-    # Not named after the target: its name may already be as long as the system allows.
-    temporary = target.with_name(f".tagmix-{secrets.token_hex(8)}.tmp")
-    try:
-        # "x" creates with the user's umask, where tempfile would make a file for the owner alone.
-        with open(temporary, "xb") as stream:
-            if mode is not None:
-                os.chmod(temporary, mode)
-            stream.writelines(blocks)
-            if not scratch:
-                stream.flush()
-                os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    finally:  # runs for Ctrl-C too; after the replacement there is nothing left to remove
-        temporary.unlink(missing_ok=True)
-    if not scratch:
-        _sync_folder(target.parent)
-
-
-def _mode_to_keep(target: Path) -> int | None:
-    try:
-        mode = target.stat().st_mode
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(mode):
-        raise OSError(None, "there is a folder or a device of that name")
-    return stat.S_IMODE(mode)
-
-
-def _sync_folder(folder: Path) -> None:
-    # The new name survives a power cut only once the folder is on disk. Systems that cannot
-    # open a folder have no such call, and the file itself is safe by now.
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

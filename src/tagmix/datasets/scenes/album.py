@@ -6,12 +6,14 @@ import json
 import os
 from collections.abc import Callable
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from tagmix.images.work import Failure, map_files
+from tagmix.storage import put
 
 from .scene import Scene, draw_scene
 from .tags import TAGS
@@ -62,9 +64,8 @@ def draw_album(
         if progress is not None:
             progress(done, n)
     names = "".join(f"{value} {tag}\n" for value, tag in enumerate(TAGS, start=1))
-    _whole(root / "labels.txt", lambda path: path.write_text(names, encoding="utf-8"))
-    text = "\n".join(lines) + "\n"
-    _whole(root / "annotations.jsonl", lambda path: path.write_text(text, encoding="utf-8"))
+    put(root / "labels.txt", names.encode())
+    put(root / "annotations.jsonl", ("\n".join(lines) + "\n").encode())
     return root
 
 
@@ -81,11 +82,6 @@ def _draw_one(index: int, root: Path, seed: int, split: float, size: tuple[int, 
 def _save(
     path: Path, pixels: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], form: str, **options: int
 ) -> None:
-    _whole(path, lambda part: Image.fromarray(pixels).save(part, form, **options))
-
-
-def _whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside the file, then rename: readers never see half of it."""
-    part = path.with_name(path.name + ".part")
-    write(part)
-    part.replace(path)
+    content = BytesIO()
+    Image.fromarray(pixels).save(content, form, **options)
+    put(path, content.getvalue())

@@ -1,8 +1,6 @@
 """Write what an experiment came to: a page, its figures, and its numbers as JSON."""
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from tagmix.errors import TagmixError
 from tagmix.experiments.records import Record
 from tagmix.experiments.run import Problem
 from tagmix.report.contest.page import contest_figures, contest_page
+from tagmix.storage import put
 
 
 def write_report(
@@ -39,12 +38,12 @@ def write_report(
     folder = out / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in contest_figures(records).items():
-        _write(folder / f"{name}.svg", figure.svg.encode())
-        _write(folder / f"{name}.png", figure.png())
+        put(folder / f"{name}.svg", figure.svg.encode())
+        put(folder / f"{name}.png", figure.png())
     results = [_summary(record) for record in records]
     told = json.dumps({"results": results, "failed": failed}, indent=1, allow_nan=False)
-    _write(out / "results.json", told.encode())
-    _write(out / "index.html", text.encode())
+    put(out / "results.json", told.encode())
+    put(out / "index.html", text.encode())
     return out / "index.html"
 
 
@@ -77,22 +76,3 @@ def _region_shares(record: Record) -> dict[str, float]:
         name: float(parts.gain.sum() / parts.weight.sum())
         for name, parts in (("free", regions.parts(1, False)), ("captioned", regions.parts(1, True)))
     }
-
-
-def _write(path: Path, content: bytes) -> None:
-    # A name of its own: whatever lies under another one, such as a link, is not written through
-    number, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(content)
-        os.chmod(scratch, 0o666 & ~_umask())
-        os.replace(scratch, path)  # whole or not at all
-    except BaseException:
-        Path(scratch).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,15 +1,14 @@
 """What a learner may be told, checked before any work is done, and what the model makes of it."""
 
-import inspect
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from tagmix.errors import ParameterError
 from tagmix.kernels import compiled, reference
+from tagmix.learners.checks import check_choice, check_numbers, is_number
 from tagmix.model.params import Params, Settings
 
 if TYPE_CHECKING:
@@ -46,15 +45,11 @@ STRONGEST = 1e6  # guidance beyond this is hard supervision by another name
 def check_parameters(emm: "EMM") -> None:
     """Refuse settings outside what the model allows, before any work is done."""
     for name, allowed in CHOICES.items():
-        value = getattr(emm, name)
-        if not isinstance(value, str) or value not in allowed:
-            raise ParameterError(f"{name} must be one of {', '.join(allowed)}, got {value!r}: choose one.")
-    settings = inspect.signature(type(emm)).parameters
-    for name, bounds in BOUNDS.items():
-        _check_bound(name, getattr(emm, name), settings[name].default, *bounds)
+        check_choice(name, getattr(emm, name), allowed)
+    check_numbers(emm, BOUNDS)
     supervision: Any = emm.supervision
     hard = isinstance(supervision, str) and supervision == "hard"
-    if not hard and not (_is_number(supervision) and 0 <= supervision <= STRONGEST):
+    if not hard and not is_number(supervision, 0, STRONGEST):
         raise ParameterError(
             f'supervision must be "hard" or a number from 0 to {STRONGEST:g}, got {supervision!r}: 1 is the '
             "paper."
@@ -86,31 +81,11 @@ def check_calibrated(emm: "EMM") -> None:
 
 
 def _check_chi(chi: Any) -> None:
-    if not (
-        isinstance(chi, tuple | list)
-        and len(chi) == 2
-        and all(_is_number(x) and 1e-6 <= x <= 1e6 for x in chi)
-    ):
+    if not (isinstance(chi, tuple | list) and len(chi) == 2 and all(is_number(x, 1e-6, 1e6) for x in chi)):
         raise ParameterError(f"chi must be two numbers from 1e-6 to 1e6, got {chi!r}: pass (shape, rate).")
     if chi[0] <= 1:
         raise ParameterError(
             f"chi's shape must be above 1, got {chi[0]!r}: below, λ has no mode to settle at."
-        )
-
-
-def _is_number(value: Any) -> bool:
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return False
-    return isinstance(value, Integral) or math.isfinite(value)
-
-
-def _check_bound(name: str, value: Any, default: float, smallest: float, largest: float, whole: bool) -> None:
-    number = _is_number(value) and (isinstance(value, Integral) or not whole)
-    if not number or not smallest <= value <= largest:
-        kind = "whole number" if whole else "number"
-        raise ParameterError(
-            f"{name} must be a {kind} from {smallest:g} to {largest:g}, got {value!r:.60}: the default is "
-            f"{default!r}."
         )
 
 
@@ -142,7 +117,7 @@ def _evidence(evidence: float | Mapping[str, float], counted: Mapping[str, bool]
                 f"view {view!r} holds dense floats, an embedding, and EMM reads word counts: pass whole "
                 "numbers (counts.astype(int)) or a sparse matrix, or name the views to read in `evidence`."
             )
-        if not _is_number(value) or not 0 < value <= 1:
+        if not is_number(value, 0, 1) or value == 0:
             raise ParameterError(
                 f"evidence must be above 0 and at most 1, got {value!r}: 1 is the paper, less doubts more."
             )

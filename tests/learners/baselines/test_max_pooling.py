@@ -150,5 +150,5 @@ def test_a_saved_learner_comes_back_the_same(train, test, tmp_path):
 
 
 def test_a_ridge_that_is_no_number_is_refused(train):
-    with pytest.raises(ParameterError, match=r"ridge must be a number from .* or None, got 'auto'"):
+    with pytest.raises(ParameterError, match=r"ridge must be a number from .*, got 'auto': None chooses"):
         MaxPooling(ridge="auto").fit(train)

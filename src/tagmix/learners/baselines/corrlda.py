@@ -12,6 +12,7 @@ from tagmix.bags import Bags
 from tagmix.kernels.compiled import topics
 from tagmix.learners.base import RegionLearner
 from tagmix.learners.baselines import lda
+from tagmix.learners.checks import check_numbers
 from tagmix.learners.fitting import useful_images
 from tagmix.learners.monitor import Monitor
 from tagmix.learners.training import shard_size
@@ -103,7 +104,7 @@ class CorrLDA(RegionLearner):
         self.n_jobs = n_jobs
 
     def _fit(self, bags: Bags) -> None:
-        lda.check_numbers(self, BOUNDS)
+        check_numbers(self, BOUNDS)
         chi, how = lda.check_chi(self.chi), lda.how_to_infer(self, bags)
         alpha, sizes = lda.start_alpha(self.total_alpha, self.n_topics), np.diff(bags.offsets)
         models, tags = self._start(bags, how.n_threads)

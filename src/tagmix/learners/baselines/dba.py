@@ -11,6 +11,7 @@ from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.learners.base import RegionLearner
 from tagmix.learners.baselines import lda
+from tagmix.learners.checks import check_numbers
 from tagmix.learners.inputs import check_tags
 from tagmix.learners.monitor import Monitor
 from tagmix.learners.training import shard_size
@@ -97,7 +98,7 @@ class DBA(RegionLearner):
         self.n_jobs = n_jobs
 
     def _fit(self, bags: Bags) -> None:
-        lda.check_numbers(self, BOUNDS)
+        check_numbers(self, BOUNDS)
         self._check_ranking()
         chi, how = lda.check_chi(self.chi), lda.how_to_infer(self, bags)
         first = mstep.start(bags, Settings(how.evidence, n_threads=how.n_threads), self.eta)

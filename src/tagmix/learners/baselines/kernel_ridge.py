@@ -15,13 +15,12 @@ from tagmix.learners.baselines.pictures import (
     Gallery,
     PictureLearner,
     accuracy,
-    check_choice,
-    check_number,
     climb,
     grade,
     hits,
     taken,
 )
+from tagmix.learners.checks import check_choice, check_number
 
 # The ridge chosen on a part of the pictures is tried again, with its neighbours, on all of them.
 RIDGES_AROUND = (0.5, 1.0, 2.0)

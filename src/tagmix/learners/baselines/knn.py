@@ -15,10 +15,9 @@ from tagmix.learners.baselines.pictures import (
     Gallery,
     PictureLearner,
     accuracy,
-    check_choice,
-    check_number,
     climb,
 )
+from tagmix.learners.checks import check_choice, check_number
 
 # exp(−a·distance) to start from, with distances in medians: neighbours are at .6 to .9 of the median.
 START = 8.0

@@ -6,7 +6,6 @@ regions that each holds, the bound's terms in θ are log B(α + S) − log B(α)
 
 import os
 from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from tagmix.arrays import Counts, Entries, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.kernels.compiled import topics
+from tagmix.learners.checks import is_number
 from tagmix.model.instance import Words
 
 # Steps of the fixed point for α between two E-steps, which start the next one where they end.
@@ -42,27 +42,6 @@ class How(NamedTuple):
     tolerance: float
     max_iter: int
     n_threads: int
-
-
-def is_number(value: Any, smallest: float, largest: float, whole: bool = False) -> bool:
-    """Return whether this is a number in the range, and no truth value.
-
-    >>> is_number(0.5, 0, 1), is_number(0.5, 0, 1, whole=True), is_number(True, 0, 1)
-    (True, False, False)
-    """
-    kind = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-    return kind and bool(smallest <= value <= largest)
-
-
-def check_numbers(learner: Any, bounds: Mapping[str, tuple[float, float, bool]]) -> None:
-    """Refuse parameters outside ``bounds``: name → (smallest, largest, whether it must be whole)."""
-    for name, (smallest, largest, whole) in bounds.items():
-        value = getattr(learner, name)
-        if not is_number(value, smallest, largest, whole):
-            raise ParameterError(
-                f"{name} must be a {'whole ' if whole else ''}number from {smallest:g} to {largest:g}, got "
-                f"{value!r:.60}: see the docstring for the default."
-            )
 
 
 def start_alpha(total: Any, width: int) -> Floats:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,9 +10,10 @@ from scipy.spatial.distance import cdist
 
 from tagmix.arrays import Counts, Floats, Ints, is_sparse
 from tagmix.bags import Bags
-from tagmix.errors import BagsError, ParameterError
+from tagmix.errors import BagsError
 from tagmix.evaluation.metrics import top_tags
 from tagmix.learners.base import TagLearner
+from tagmix.learners.checks import check_choice, check_number
 
 Matrix: TypeAlias = Counts | Floats
 Views: TypeAlias = dict[str, Matrix]
@@ -36,16 +36,10 @@ def whole_pictures(bags: Bags, distance: str) -> Views:
     >>> whole_pictures(bags, "l1")["words"].toarray().tolist()
     [[0.75, 0.25]]
     """
-    ones = csr_array(
-        (np.ones(bags.n_regions), np.arange(bags.n_regions), bags.offsets), shape=(len(bags), bags.n_regions)
-    )
-    views: Views = {}
-    for name, view in bags.views.items():
-        total: Any = ones @ view
-        if is_sparse(total):
-            views[name] = _histograms(csr_array(total, dtype=np.float64), distance)
-        else:
-            views[name] = total / np.maximum(np.diff(bags.offsets), 1)[:, None]
+    views: Views = {
+        name: histograms(view, distance) if is_sparse(view) else view
+        for name, view in pooled_views(bags).items()
+    }
     for name, features in bags.pictures.items():
         key = f"pictures/{name}"
         if key in views:
@@ -54,12 +48,21 @@ def whole_pictures(bags: Bags, distance: str) -> Views:
     return views
 
 
-def _histograms(counts: Counts, distance: str) -> Counts:
+def pooled_views(bags: Bags) -> dict[str, Any]:
+    """Return a matrix a view, a row a picture: the summed counts of its regions, the mean of embeddings."""
+    regions = np.arange(bags.n_regions)
+    pool = csr_array((np.ones(bags.n_regions), regions, bags.offsets), shape=(len(bags), bags.n_regions))
+    views = {name: pool @ view for name, view in bags.views.items()}
+    sizes = np.maximum(np.diff(bags.offsets), 1)[:, None]
+    return {name: csr_array(v) if is_sparse(v) else v / sizes for name, v in views.items()}
+
+
+def histograms(counts: Any, distance: str = "hellinger") -> Counts:
+    """Return each row's shares, or their square roots for "hellinger"; a row without words stays empty."""
     totals = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-    counts.data /= np.repeat(np.where(totals > 0, totals, 1.0), np.diff(counts.indptr))
-    if distance == "hellinger":
-        np.sqrt(counts.data, out=counts.data)
-    return counts
+    shares = counts.data / np.repeat(np.where(totals > 0, totals, 1.0), np.diff(counts.indptr))
+    data = np.sqrt(shares) if distance == "hellinger" else shares
+    return csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
 
 
 def distances(some: Matrix, others: Matrix, distance: str) -> Floats:
@@ -240,20 +243,6 @@ class PictureLearner(TagLearner):
                 sparse.check_format(full_check=True)
         if not self.scales_ or self.view_weights_.keys() != self.scales_.keys() or min(gallery.scales) <= 0:
             raise ValueError("views must have a positive scale and a weight each")
-
-
-def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
-    """Refuse a word that is no choice."""
-    if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{name} must be one of {', '.join(allowed)}, got {value!r:.60}: choose one.")
-
-
-def check_number(name: str, value: Any, low: float, high: float, whole: bool = False) -> None:
-    """Refuse what is no number, or none between these."""
-    fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-    if not fits or not low <= float(value) <= high:
-        what = "a whole number" if whole else "a number"
-        raise ParameterError(f"{name} must be {what} from {low:g} to {high:g}, got {value!r:.60}: pass one.")
 
 
 def accuracy(scores: Floats, tags: Counts) -> float:

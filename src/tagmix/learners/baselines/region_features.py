@@ -8,18 +8,18 @@ length of about 1, so that one ridge suits all views.
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array
 from sklearn.model_selection import KFold
 
 from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.bags import Bags
-from tagmix.errors import BagsError, ParameterError
+from tagmix.errors import BagsError
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.base import TagLearner
+from tagmix.learners.baselines.pictures import histograms, pooled_views
+from tagmix.learners.checks import check_number, check_numbers
 
 # A fuller block of counts is multiplied faster when dense, and then takes at most three times its memory.
 FULL = 0.2
@@ -28,6 +28,7 @@ CELLS = 2**22
 # Without enough pictures for folds, and where every ridge ranks alike.
 USUAL_RIDGE = 1.0
 LARGEST = 1e9
+BOUNDS = {"folds": (2, 1000, True), "max_iter": (1, 10**6, True), "tol": (1e-12, 1.0, False)}
 
 
 class Features:
@@ -70,25 +71,12 @@ def hellinger(counts: Any) -> Any:
 
     Sparse, unless more than a fifth of it is filled.
 
+    >>> from scipy.sparse import csr_array
     >>> hellinger(csr_array(np.array([[9, 16], [0, 0]]))).tolist()
     [[0.6, 0.8], [0.0, 0.0]]
     """
-    totals = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-    data = np.sqrt(counts.data / np.repeat(totals, np.diff(counts.indptr)).clip(1e-300))
-    shares = csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
-    return shares.toarray() if shares.nnz > FULL * math.prod(shares.shape) else shares
-
-
-def pooled_views(bags: Bags) -> dict[str, Any]:
-    """Return whole pictures: the summed counts of their regions, the mean of their embeddings."""
-    sizes = np.diff(bags.offsets)
-    regions = np.arange(bags.n_regions)
-    pool = csr_array((np.ones(bags.n_regions), regions, bags.offsets), shape=(len(bags), bags.n_regions))
-    views = {name: pool @ view for name, view in bags.views.items()}
-    return {
-        name: csr_array(view) if is_sparse(view) else view / np.maximum(sizes, 1)[:, None]
-        for name, view in views.items()
-    }
+    roots = histograms(counts)
+    return roots.toarray() if roots.nnz > FULL * math.prod(roots.shape) else roots
 
 
 def scaling_of(views: dict[str, Any]) -> dict[str, Floats]:
@@ -199,11 +187,9 @@ class LinearLearner(TagLearner):
         return out
 
     def _check_settings(self) -> None:
-        _check("folds", self.folds, 2, 1000, whole=True)
-        _check("max_iter", self.max_iter, 1, 10**6, whole=True)
-        _check("tol", self.tol, 1e-12, 1.0)
+        check_numbers(self, BOUNDS)
         if self.ridge is not None:
-            _check("ridge", self.ridge, 1 / LARGEST, LARGEST)
+            check_number("ridge", self.ridge, 1 / LARGEST, LARGEST, way_out="None chooses one by folds.")
 
     def _check_state(self) -> None:
         width = sum(self.widths_.values()) + 1
@@ -214,17 +200,6 @@ class LinearLearner(TagLearner):
                 raise ValueError(
                     f"scaling_ of view {name!r:.60} must be 2 × {self.widths_[name]}, scales positive"
                 )
-
-
-def _check(name: str, value: Any, least: float, most: float, *, whole: bool = False) -> None:
-    number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-    if not number or not least <= value <= most:
-        kind = "whole number" if whole else "number"
-        auto = " or None" if name == "ridge" else ""
-        raise ParameterError(
-            f"{name} must be a {kind} from {least:g} to {most:g}{auto}, got {value!r:.60}: leave it "
-            "out for the default."
-        )
 
 
 def image_of(bags: Bags) -> Ints:

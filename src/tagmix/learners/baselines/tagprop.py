@@ -12,7 +12,8 @@ from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.learners.baselines.knn import Voters, nearest
-from tagmix.learners.baselines.pictures import Gallery, check_number
+from tagmix.learners.baselines.pictures import Gallery
+from tagmix.learners.checks import check_number
 
 # A neighbour's tag is wrong with this probability, so that no picture is impossible (the paper's ε).
 EPSILON = 1e-5

@@ -11,6 +11,7 @@ from tagmix.errors import ParameterError
 from tagmix.kernels.compiled import topics
 from tagmix.learners.base import TagLearner
 from tagmix.learners.baselines import lda
+from tagmix.learners.checks import check_numbers, is_number
 from tagmix.model.instance import Words
 
 BOUNDS = {
@@ -91,7 +92,7 @@ class TopicRidge(TagLearner):
         self.n_jobs = n_jobs
 
     def _fit(self, bags: Bags) -> None:
-        lda.check_numbers(self, BOUNDS)
+        check_numbers(self, BOUNDS)
         ridges = _checked_ridges(self.ridges)
         n_threads = lda.threads(self.n_jobs)
         counts = lda.picture_counts(bags)
@@ -175,7 +176,7 @@ def best_ridge(features: Floats, targets: Floats, ridges: tuple[float, ...]) -> 
 
 def _checked_ridges(ridges: Any) -> tuple[float, ...]:
     good = isinstance(ridges, tuple | list) and len(ridges) > 0
-    if not good or not all(lda.is_number(r, 1e-12, 1e12) for r in ridges):
+    if not good or not all(is_number(r, 1e-12, 1e12) for r in ridges):
         raise ParameterError(
             f"ridges must be numbers above 0, at least one, got {ridges!r:.60}: (1.0, 10.0)."
         )

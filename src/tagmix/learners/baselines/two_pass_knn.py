@@ -7,7 +7,7 @@ import numpy as np
 from tagmix.arrays import Counts, Floats
 from tagmix.bags import Bags
 from tagmix.learners.baselines.knn import Voters, grid
-from tagmix.learners.baselines.pictures import check_number
+from tagmix.learners.checks import check_number
 
 
 class TwoPassKNN(Voters):

@@ -68,6 +68,7 @@ def why(data: DataSet) -> list[Task]:
         *_line("evidence", (1.0, 0.3, 0.1, 0.03, 0.01, 0.003), three),
         *_line("words", (0.25, 0.0625), three),
         *_line("caption", (1, 2), three),
+        *_line("max_iter", (2, 5, 10), three),
         *_line("supervision", (1.0, 100.0), ("EMM_m", "EMM_d")),
         *_line("margin_rounds", (0, 3), ("EMM_d",)),
         ({"margin_posterior": "guided"}, ("EMM_d",)),

@@ -41,7 +41,7 @@ FOLDS, FOLDS_OF_ENOUGH = 3, 2
 # The words of text, and the iterations of EMM and DBA on it: each costs tags × words, up to 100 million.
 TEXT, TEXT_ITERATIONS = ("text",), 20
 # ν2 stays 1: the weights that solve the margin problem depend on ν1/ν2 alone.
-NU1 = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+NU1 = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 
 class Method(NamedTuple):
@@ -132,7 +132,7 @@ def _with_evidence(learner: Any, **more: tuple[Sequence[Any], Any]) -> Callable[
 METHODS: dict[str, Callable[[Sequence[str]], Method]] = {
     "frequency": _plain(Frequency()),
     "CorrLDA": _with_evidence(CorrLDA(max_iter=10)),
-    "DBA": _with_evidence(DBA(), **{"total_alpha/tags": ((None, 0.1, 1.0), 0.1)}),
+    "DBA": _with_evidence(DBA(), **{"total_alpha/tags": ((None, 0.1, 1.0, 10.0, 100.0), 0.1)}),
     "EMM_m": _with_evidence(EMM(learning="likelihood", calibration_folds=0)),
     "EMM_d": _with_evidence(EMM(learning="margin", calibration_folds=0), nu1=(NU1, 1e-4)),
     "EMM_calibrated": _plain(CalibratedEMM()),

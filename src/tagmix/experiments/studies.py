@@ -72,6 +72,7 @@ def why(data: DataSet) -> list[Task]:
         *_line("supervision", (1.0, 100.0), ("EMM_m", "EMM_d")),
         *_line("margin_rounds", (0, 3), ("EMM_d",)),
         ({"margin_posterior": "guided"}, ("EMM_d",)),
+        *_line("total_alpha", (None, *(each * data.n_tags for each in (0.1, 1.0, 10.0, 100.0))), ("DBA",)),
         ({"ranking": "theta"}, three),
     ]
     return [

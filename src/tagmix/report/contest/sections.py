@@ -39,6 +39,10 @@ WHY = {
     "words": "The share of each region's words that was kept, by chance, in training and in test.",
     "caption": "At most so many tags in a caption, kept by chance, in training and in test.",
     "max_iter": "At most so many passes of EM; as chosen, it runs until the bound settles.",
+    "total_alpha": (
+        "Σα of DBA's Dirichlet prior. None learns every α, as its paper does; a large one, held, gives all "
+        "tags the same share before a region is seen."
+    ),
     "supervision": (
         "How strongly captions guide training. A number multiplies the printed strength; as chosen, a "
         "region may only speak for tags of its caption."

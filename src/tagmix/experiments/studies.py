@@ -70,7 +70,7 @@ def why(data: DataSet) -> list[Task]:
         *_line("caption", (1, 2), three),
         *_line("max_iter", (2, 5, 10), three),
         ({"supervision": 1.0}, ("EMM_m", "EMM_d")),
-        ({"supervision": 100.0}, ("EMM_m",)),  # without hard supervision all tags cost: half an hour for EMM_d
+        ({"supervision": 100.0}, ("EMM_m",)),  # all tags cost: half an hour for EMM_d
         *_line("margin_rounds", (0, 3), ("EMM_d",)),
         ({"margin_posterior": "guided"}, ("EMM_d",)),
         *_line("total_alpha", (None, *(each * data.n_tags for each in (0.1, 1.0, 10.0, 100.0))), ("DBA",)),

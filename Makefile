@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# What `make reproduce` runs; tags and why take an hour more.
+STUDIES ?= figure2 figure3 figure4
 
 # A stamp records that an install finished: an interrupted one leaves no stamp and is done again.
 INSTALLED       := $(VENV)/.installed

@@ -347,7 +347,7 @@ def test_a_link_under_the_name_of_a_scratch_file_is_not_written_through(
     assert not (out / "index.html").is_symlink()
 
 
-@pytest.mark.parametrize("name", ["results.json", "figures"])
+@pytest.mark.parametrize("name", ["results.json", "figures", "records", "data"])
 def test_a_report_that_could_not_be_written_is_refused_before_any_work(
     painted: Path,
     tmp_path: Path,
@@ -356,7 +356,7 @@ def test_a_report_that_could_not_be_written_is_refused_before_any_work(
     name: str,
 ) -> None:
     monkeypatch.setattr(Describer, "fit", refuse_to_describe)
-    (tmp_path / name).write_text("in the way") if name == "figures" else (tmp_path / name).mkdir()
+    (tmp_path / name).mkdir() if "." in name else (tmp_path / name).write_text("in the way")
     assert run(["evaluate", str(painted), *TWO, *FEW, "--out", str(tmp_path)]) == 1
     assert name in one_line_error(capsys)
 

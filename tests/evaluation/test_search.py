@@ -55,6 +55,11 @@ def test_axes_taken_together_are_first_set_to_every_second_value_at_once():
     assert alone.setting == {"x": 1, "y": 1, "z": 1}
 
 
+def test_of_equals_taken_together_the_start_wins():
+    found, _ = search({"x": range(5), "y": range(5)}, {"x": 2, "y": 2}, lambda x, y: 0, together=("x", "y"))
+    assert found.setting == {"x": 2, "y": 2}
+
+
 def test_one_axis_taken_together_with_none_is_only_walked():
     found, asked = search({"x": range(9)}, {"x": 4}, lambda x: x == 4, together=("x",))
     assert asked == [(4,), (3,), (5,)]

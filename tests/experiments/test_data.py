@@ -244,10 +244,12 @@ def test_a_data_set_is_written_through_no_link_and_without_the_parts_of_the_one_
     for path in home.glob("*-0.tagmix"):
         path.unlink()
         path.symlink_to(victim)
+    (home / "trained-model.tagmix").write_text("somebody's own")
     made = save_parts(tmp_path, "planted", [planted_part(4, 2)], "m", [])
     assert victim.read_text() == "kept"
     assert {path.name for path in home.iterdir()} == {
         "about.json",
+        "trained-model.tagmix",
         *(f"{side}-0.tagmix" for side in ("train", "test", "truth")),
     }
     assert saved(tmp_path, "planted", "m") == made

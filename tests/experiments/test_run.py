@@ -219,6 +219,28 @@ def test_a_record_of_pictures_that_are_not_there_is_made_anew(home):
     assert again.ids == first.ids
 
 
+def test_a_record_that_does_not_fit_its_part_is_made_anew(home):
+    task = tasks("frequency", parts=[1])
+    (first,) = run_all(task, home, n_jobs=1).records
+    assert run_all(task, home, n_jobs=1).records == [first]  # of its own part, not of the first
+    for change in (
+        {"ids": first.ids[:1], "captions": first.captions[:1], "top": first.top[:1]},
+        {"captions": [[] for _ in first.captions]},
+        {"tag_names": [f"other {name}" for name in first.tag_names]},
+        {"ids": first.ids[::-1]},
+    ):
+        replace(first, **change).save(home / "records")
+        assert without_seconds(run_all(task, home, n_jobs=1).records) == without_seconds([first])
+
+
+def test_a_kept_record_of_fewer_tags_fits(home):
+    task = tasks("frequency", parts=[1], point={"tags": 3})
+    first = run_all(task, home, n_jobs=1)
+    before = stamps(home)
+    assert run_all(task, home, n_jobs=1) == first
+    assert stamps(home) == before
+
+
 def test_metrics_that_have_no_value_are_left_out(part):
     full = part.test.with_tags(np.ones((len(part.test), 6)), part.test.tag_names)
     record = measured(tasks("frequency")[0], Part(part.train, full, part.truth), {})

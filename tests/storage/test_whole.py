@@ -36,6 +36,12 @@ def test_a_stop_in_the_middle_leaves_the_old_file_and_nothing_else(tmp_path):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"old"}
 
 
+def test_a_pipe_is_replaced_as_a_link_is(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    put(tmp_path / "pipe", b"new")
+    assert get(tmp_path / "pipe", most=3) == b"new"
+
+
 @pytest.mark.parametrize("place", ["missing/a", "folder"])
 def test_what_cannot_be_written_is_told_in_one_line_with_its_name(tmp_path, place):
     (tmp_path / "folder").mkdir()

@@ -15,11 +15,12 @@ from tagmix.datasets import Album
 from tagmix.errors import AlbumError, printable
 from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.significance import bootstrap_interval
-from tagmix.experiments.data import prepare_album
+from tagmix.experiments.data import MOST, prepare_album
 from tagmix.experiments.methods import METHODS
 from tagmix.experiments.records import Record, Task
 from tagmix.experiments.run import Outcome, run_all, shown
 from tagmix.report.contest.files import write_report
+from tagmix.storage import get
 
 USUAL = ("frequency", "EMM_calibrated", "KNN", "KernelRidge")
 
@@ -85,20 +86,27 @@ def command(
     describer = describer_of(describing)
     names = tuple(METHODS) if "all" in learners else tuple(dict.fromkeys(learners))
     about = out / "data" / "album" / "about.json"
-    before = about.read_bytes() if about.is_file() else None
     with alone_in(out), bars() as tell:
+        before = _bytes(about)
         seed = describer.recipe.seed
         data = prepare_album(out / "data", "album", found, describer, n_folds=folds, seed=seed, progress=tell)
         tasks = [Task("album", name, data.views, part) for name in names for part in range(data.n_parts)]
         outcome = run_all(tasks, out, n_jobs=describing["jobs"], again=again, progress=tell)
         tell("page", 0, 1)
         page = page_of(album, outcome, len(names), out)
-    if before not in (None, about.read_bytes()):
+    if before not in (None, _bytes(about)):
         click.echo(f"{printable(out)} held other results: measured anew", err=True)
     tell_problems(list(data.problems), "picture")
     tell_problems([f"{p.task.name}: {p.reason}" for p in outcome.problems], "task", "failed")
     for line in [*lines_of(outcome.records), str(page)]:
         click.echo(line)
+
+
+def _bytes(about: Path) -> bytes | None:
+    try:
+        return get(about, MOST)
+    except (OSError, ValueError):
+        return None
 
 
 def page_of(album: str, outcome: Outcome, n_learners: int, out: Path) -> Path:

@@ -169,7 +169,7 @@ def check_writable(path: Path) -> None:
 @contextmanager
 def alone_in(out: Path) -> Iterator[None]:
     """Make the folder of a report; refuse now one that could not be written, or that another run writes."""
-    for name in ("index.html", "results.json", "figures/x.svg"):
+    for name in ("index.html", "results.json", "figures/x.svg", "records/x.json", "data/x.json"):
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         check_writable(out / name)
     flags = os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -55,8 +56,10 @@ def save_parts(folder: Path, name: str, parts: Sequence[Part], mark: str, proble
     """Write the parts, and last of all what they are: a broken run leaves no data set behind."""
     home = folder / name
     home.mkdir(parents=True, exist_ok=True)
-    for old in (home / "about.json", *home.glob("t*-*.tagmix")):  # what it speaks of is about to change
-        old.unlink(missing_ok=True)
+    (home / "about.json").unlink(missing_ok=True)  # what it speaks of is about to change
+    for old in home.glob("*.tagmix"):
+        if re.fullmatch(r"(train|test|truth)-\d+", old.stem):
+            old.unlink()
     for number, part in enumerate(parts):
         save(part.train, home / f"train-{number}.tagmix")
         save(part.test, home / f"test-{number}.tagmix")

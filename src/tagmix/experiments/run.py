@@ -116,12 +116,18 @@ def measured(task: Task, part: Part, provenance: dict[str, Any]) -> Record:
         n_train=len(part.train),
         tag_names=list(part.train.tag_names or ()),
         ids=list(part.test.ids),
-        captions=[truth.indices[a:b].tolist() for a, b in zip(truth.indptr, truth.indptr[1:], strict=False)],
+        captions=captions_of(part.test),
         top=top_tags(scores, LONGEST).tolist(),
         metrics=metrics_of(truth, scores, k),
         regions=regions_of(learner, part),
         provenance=provenance,
     )
+
+
+def captions_of(bags: Bags) -> list[list[int]]:
+    """Return the tag numbers of each picture."""
+    tags = bags.captions
+    return [tags.indices[a:b].tolist() for a, b in zip(tags.indptr, tags.indptr[1:], strict=False)]
 
 
 def metrics_of(truth: Counts, scores: Floats, k: int) -> dict[str, float]:
@@ -226,17 +232,20 @@ def mark_of(task: Task, folder: Path) -> str:
 
 
 def _kept(tasks: Sequence[Task], marks: Sequence[str], folder: Path) -> list[Record | None]:
-    """Return the record of each task if it was made from the same data and settings, of pictures there."""
+    """Return the record of each task if it was made from the same data and settings, and fits the data."""
+    part_of = cache(partial(load_part, folder / "data"))
 
-    @cache
-    def tested(data: str, part: int) -> frozenset[str]:
-        return frozenset(load_part(folder / "data", data, part).test.ids)
+    def fits(record: Record) -> bool:
+        task = record.task
+        test = at_point(part_of(task.data, task.part), task.point).test
+        same = record.ids == list(test.ids) and record.tag_names == list(test.tag_names or ())
+        return same and record.captions == captions_of(test)
 
     def kept(task: Task, mark: str) -> Record | None:
         try:
             record = Record.load(folder / "records" / f"{task.name}.json")
             own = record.task == task and record.provenance.get("mark") == mark
-            return record if own and tested(task.data, task.part).issuperset(record.ids) else None
+            return record if own and fits(record) else None
         except TagmixError:
             return None
 

@@ -43,7 +43,7 @@ def write_report(
     results = [_summary(record) for record in records]
     told = json.dumps({"results": results, "failed": failed}, indent=1, allow_nan=False)
     put(out / "results.json", told.encode())
-    put(out / "index.html", text.encode())
+    put(out / "index.html", text.encode(errors="replace"))  # half a letter, from a broken name
     return out / "index.html"
 
 

@@ -37,6 +37,17 @@ def rows_of(matrix: Counts) -> Rows:
     )
 
 
+def dense_rows(matrix: Floats) -> Rows:
+    """Return a dense matrix as rows in which every column occurs, for the loops over counts.
+
+    >>> dense_rows(np.array([[0.5, 2.0], [1.0, 0.0]])).starts.tolist()
+    [0, 2, 4]
+    """
+    n, width = matrix.shape
+    columns = np.tile(np.arange(width, dtype=np.int32), n)
+    return Rows(np.ascontiguousarray(matrix).ravel(), columns, np.arange(n + 1, dtype=np.int64) * width)
+
+
 class Entries(NamedTuple):
     """Which tags an image may be explained by: its own tags only, or all of them.
 

@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from scipy.special import digamma, gammaln
+from scipy.special import digamma, gammaln, logsumexp, softmax
 
 from tagmix.arrays import entries_of, rows_of
 from tagmix.kernels import compiled, reference
@@ -132,6 +132,25 @@ def test_images_of_one_and_of_500_regions_under_rates_far_apart_are_inferred_exa
         answers.append((block, S, r, bound))
     for a, b in zip(*answers, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("kernels", [reference, compiled])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_given_shares_make_every_region_a_softmax_of_its_own(problem, kernels, n_threads):
+    rows, starts, entries, log_words, _, counts, tags = problem
+    block = np.zeros(entries.block_starts[-1])
+    reference.add_evidence_of_own(rows, log_words, 0.5, starts, entries, block)
+    log_shares = np.log(np.random.default_rng(4).gamma(1.0, 1.0, len(entries.tags)) + 1e-3)
+    S, bound = np.full(len(entries.tags), 7.0), np.full(N_IMAGES, 7.0)
+    kernels.explain_given(block, entries.block_starts, entries.starts, log_shares, S, bound, n_threads)
+    for n in range(N_IMAGES):
+        own = slice(entries.starts[n], entries.starts[n + 1])
+        logits = 0.5 * counts[starts[n] : starts[n + 1]] @ log_words[tags[n] > 0].T + log_shares[own]
+        part = block[entries.block_starts[n] : entries.block_starts[n + 1]].reshape(logits.shape)
+        np.testing.assert_allclose(part, softmax(logits, axis=1) if logits.size else logits, rtol=1e-10)
+        np.testing.assert_allclose(S[own], part.sum(axis=0), rtol=1e-10)
+        expected = logsumexp(logits, axis=1).sum() if logits.size else 0.0
+        assert bound[n] == pytest.approx(expected, rel=1e-10)
 
 
 def test_the_rate_solves_its_equation(problem):

@@ -139,19 +139,10 @@ def test_captions_by_other_tags_are_refused_where_captions_are_read(plain, test)
     plain.predict_proba(swapped)  # where they are not, they do not matter
 
 
-def test_dense_views_are_refused_unless_left_out(train):
-    dense = Bags({"net": np.ones((train.n_regions, 2))}, train.offsets, train.captions)
-    refused(
-        r"view 'net' holds dense floats, an embedding, and EMM reads word counts: .*counts.astype\(int\)",
-        lambda: EMM().fit(dense),
-        ParameterError,
-    )
-    both = Bags({"net": dense.views["net"], "words": train.views["words"]}, train.offsets, train.captions)
-    refused(
-        r"view 'net' holds dense floats.* name the views to read in `evidence`",
-        lambda: EMM().fit(both),
-        ParameterError,
-    )
+def test_views_may_be_left_out_by_evidence(train):
+    net = np.random.default_rng(0).normal(size=(train.n_regions, 2))
+    both = Bags({"net": net, "words": train.views["words"]}, train.offsets, train.captions)
+    assert EMM(**LIKELIHOOD).fit(both).widths_ == {"net": 2, "words": 60}
     emm = EMM(**LIKELIHOOD, evidence={"words": 1.0}).fit(both)
     assert emm.widths_ == {"words": 60}
     floats = Bags({"words": train.views["words"].toarray().astype(float)}, train.offsets)

@@ -197,7 +197,7 @@ def test_the_prior_of_lambda_counts_in_the_bound_only_where_lambda_is_learnt(dou
 
 def test_scores_are_shares_times_weights(fitted, test):
     emm = EMM().set_params(**fitted.get_params())
-    for name in ("params_", "settings_", "tag_names_", "widths_"):
+    for name in ("params_", "settings_", "tag_names_", "widths_", "context_"):
         setattr(emm, name, getattr(fitted, name))
     weights = np.linspace(0.0, 3.0, test.n_tags)
     emm.params_ = fitted.params_.with_weights(np.ones(test.n_tags))

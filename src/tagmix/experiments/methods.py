@@ -31,7 +31,7 @@ from tagmix.learners import (
     TopicRidge,
     TwoPassKNN,
 )
-from tagmix.learners.fitting import useful_images
+from tagmix.learners.inputs import useful_images
 from tagmix.learners.tuning import START, VALUES, choose_evidence
 
 # Training pictures that settings are chosen on, and the tags: the most frequent ones.

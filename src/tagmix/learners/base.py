@@ -15,8 +15,7 @@ from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.evaluation import metrics
 from tagmix.learners import state
-from tagmix.learners.fitting import useful_images
-from tagmix.learners.inputs import as_bags, check_tags
+from tagmix.learners.inputs import as_bags, check_tags, useful_images
 
 
 class TagLearner(BaseEstimator, ABC):

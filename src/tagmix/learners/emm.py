@@ -15,10 +15,11 @@ from tagmix.evaluation import metrics
 from tagmix.learners import files, fitting
 from tagmix.learners.calibration import probabilities
 from tagmix.learners.explain import Explainer, Explanation
-from tagmix.learners.inputs import as_bags, check_rates, check_tags, check_vocabulary
+from tagmix.learners.inputs import as_bags, check_no_rates, check_rates, check_tags, check_vocabulary
 from tagmix.learners.parameters import check_calibrated, packed_state, rewire, unpacked_state
 from tagmix.learners.training import shard_size
 from tagmix.model.estep import guided_posterior
+from tagmix.model.params import dense_views
 from tagmix.model.predict import infer_pictures, infer_regions, tag_scores
 
 
@@ -40,19 +41,21 @@ class EMM(BaseEstimator):
     ranking : "shares" ranks tags by the share of regions they hold, "theta" by the paper's θ̂, which
         counts the prior twice.
     evidence : κ, the power that a region's words are raised to; one number or one a view. 1 is the
-        paper; smaller values mend its overconfidence. Choose it by cross-validation.
+        paper; smaller values mend its overconfidence. Choose it by cross-validation. Views of embeddings
+        are Gaussian; "view:linear" adds a linear scorer of one.
+    context : what the whole picture says of its tags, the prior of its regions: "kernel", "neighbours",
+        "linear", a learner over Bags, a regressor of scikit-learn, or several, pooled. None is the paper.
+    context_power : τ, the power of the context in a region's tag; None chooses it.
     supervision : "hard" explains a captioned picture by its own tags only; a number multiplies the
         paper's guidance w(y+δ)/M (1 is the paper) and lets every tag in, at a cost of all tags.
     max_iter, tol : stop when an iteration gains less than ``tol`` of the bound.
     eta, learn_eta : the Dirichlet prior of words, to start from; learnt by default.
     chi : shape and rate of the Gamma prior of λ.
     nu1, nu2 : the margin problem's weights on ‖w‖² and on the slack (Eq. 4).
-    margin_posterior : constrain the posterior that prediction sees ("free") or the one that knows
-        the caption ("guided", the paper).
+    margin_posterior : constrain the posterior of prediction ("free") or that of the caption ("guided", paper).
     margin_rounds : how often the margins' multipliers δ are fed back into the E-step.
     margin_tol : the relative duality gap at which the margin problem is solved.
-    calibration_folds : folds for probabilities and thresholds; 0 leaves ``predict`` out and saves
-        their time (each fold trains once more).
+    calibration_folds : folds for probabilities and thresholds, each trains once more; 0 leaves them out.
     estep_tol, estep_max_iter : when the explanation of one image has settled, in regions.
     memory_mb : how much a shard's arrays may take.
     warm_start : start from the last fit, which must have had the same tags and words.
@@ -69,6 +72,7 @@ class EMM(BaseEstimator):
     margin_ : the margin problem's solution, with its duality gap; None for "likelihood".
     tag_names_ : the tags in column order.
     calibration_ : slopes, biases and thresholds of the tags; None if it was left out.
+    context_ : the fitted context with its powers; None for the paper.
     calibrated_for_ : the inference and the ranking that it was learnt with.
 
     Examples
@@ -89,6 +93,8 @@ class EMM(BaseEstimator):
         normaliser: str = "bounded",
         ranking: str = "shares",
         evidence: float | Mapping[str, float] = 1.0,
+        context: Any = None,
+        context_power: float | None = None,
         supervision: float | str = "hard",
         max_iter: int = 100,
         tol: float = 1e-5,
@@ -116,6 +122,8 @@ class EMM(BaseEstimator):
         self.normaliser = normaliser
         self.ranking = ranking
         self.evidence = evidence
+        self.context = context
+        self.context_power = context_power
         self.supervision = supervision
         self.max_iter = max_iter
         self.tol = tol
@@ -161,30 +169,49 @@ class EMM(BaseEstimator):
         return bags.shards(shard_size(bags, False, memory, n_tags=self.params_.n_tags))
 
     def _checked(self, X: Any, rates: Any) -> tuple[Bags, Floats | None]:
+        """Return bags and what their images bring along: logit π by context, own rates, or None."""
         check_is_fitted(self)
         bags = as_bags(self, X)
-        check_vocabulary(bags, self.widths_)
+        check_vocabulary(bags, self.widths_, dense_views(self.params_))
+        if self.context_ is not None:
+            check_no_rates(rates)
+            return bags, self.context_.prior.logits(bags)
         return bags, check_rates(rates, len(bags), self.params_.n_tags)
 
-    def _free_regions(self, bags: Bags, rates: Floats | None) -> Iterator[tuple[slice, Floats]]:
+    def _rates(self, brought: Floats | None, where: slice) -> Floats | None:
+        """Return the prior rates of these images; None means the model's own."""
+        if brought is None:
+            return None
+        return brought[where] if self.context_ is None else self.context_.rates(brought[where])
+
+    def _free_regions(self, bags: Bags, brought: Floats | None) -> Iterator[tuple[slice, Floats]]:
         for where in self._shards(bags):
-            own = None if rates is None else rates[where]
-            yield where, infer_regions(bags[where], self.params_, self.settings_, self.inference, own)
+            rates = self._rates(brought, where)
+            yield where, infer_regions(bags[where], self.params_, self.settings_, self.inference, rates)
 
     def predict_proba(self, X: Any, *, rates: Any = None) -> Floats:
         """Return p(Y|X), images × tags, rows summing to 1: how the picture is shared among tags.
 
         For the probability that a tag is right, see ``predict_marginals``.
         """
-        bags, own = self._checked(X, rates)
+        scores = self._scores(X, rates)
+        if self.context_ is not None:
+            scores = scores / (1 + scores)  # odds, as probabilities
+        return scores / scores.sum(axis=1, keepdims=True)
+
+    def _scores(self, X: Any, rates: Any) -> Floats:
+        """Return what pictures are ranked by: the paper's p(Y|X), or odds by context and regions."""
+        bags, brought = self._checked(X, rates)
         scores = np.empty((len(bags), self.params_.n_tags))
         for where in self._shards(bags):
-            rows = None if own is None else own[where]
-            held = infer_pictures(
-                bags[where], self.params_, self.settings_, self.inference, self.ranking, rows
-            )
-            prior = self.params_.rates[None, :] if rows is None else rows
-            scores[where] = tag_scores(held, self.params_.weights, prior)
+            own = self._rates(brought, where)
+            how = (self.settings_, self.inference, self.ranking)
+            held = infer_pictures(bags[where], self.params_, *how, own)
+            if self.context_ is None or brought is None:
+                prior = self.params_.rates[None, :] if own is None else own
+                scores[where] = tag_scores(held, self.params_.weights, prior)
+            else:
+                scores[where] = np.exp(self.context_.joined(brought[where], held))
         return scores
 
     def top_tags(self, X: Any, k: int = 5, *, rates: Any = None) -> Ints:
@@ -195,7 +222,7 @@ class EMM(BaseEstimator):
         """Return the calibrated probability of each tag, images × tags: .8 is right 8 times in 10."""
         check_is_fitted(self)
         check_calibrated(self)
-        return probabilities(self.predict_proba(X, rates=rates), self.calibration_)
+        return probabilities(self._scores(X, rates), self.calibration_)
 
     def predict(self, X: Any, *, rates: Any = None) -> Ints:
         """Return the tags worth showing, images × tags of 0 and 1, by each tag's own threshold."""
@@ -223,14 +250,14 @@ class EMM(BaseEstimator):
         return out
 
     def _region_posteriors(
-        self, bags: Bags, captioned: bool, rates: Floats | None
+        self, bags: Bags, captioned: bool, brought: Floats | None
     ) -> Iterator[tuple[slice, Floats]]:
         if captioned:
             check_tags(bags, self.tag_names_)
-        for where, phi in self._free_regions(bags, rates):
+        for where, phi in self._free_regions(bags, brought):
             shard = bags[where]
             if captioned:
-                own = None if rates is None else rates[where]
+                own = self._rates(brought, where)
                 posterior = guided_posterior(shard, self.params_, self.settings_, rates=own)
                 fitting.overwrite_captioned(phi, shard, posterior)
             yield slice(int(bags.offsets[where.start]), int(bags.offsets[where.stop])), phi
@@ -240,13 +267,7 @@ class EMM(BaseEstimator):
         bags, own = self._checked(X, rates)
         column = fitting.tag_column(self.tag_names_, tag)
         explainer = Explainer(self.params_, self.settings_, column, self.tag_names_[column])
-        answers = []
-        for where, phi in self._free_regions(bags, own):
-            shard = bags[where]
-            for n in range(len(shard)):
-                part = phi[shard.offsets[n] : shard.offsets[n + 1]]
-                answers.append(explainer.explain(shard[n], part, n_words))
-        return answers
+        return explainer.explain_all(bags, self._free_regions(bags, own), n_words)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the top-k accuracy against the bags' own tags, or ``y``.

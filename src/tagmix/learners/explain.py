@@ -1,5 +1,6 @@
 """Say why: which regions of an image spoke for a tag, and which of their words."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,18 @@ class Explainer:
             for view, model in params.instances.items()
             if isinstance(model, Words)
         }
+
+    def explain_all(
+        self, bags: Bags, regions: Iterable[tuple[slice, Floats]], n_words: int
+    ) -> list[Explanation]:
+        """Return an explanation for each image, from shards of images and the φ of their regions."""
+        answers = []
+        for where, phi in regions:
+            shard = bags[where]
+            for n in range(len(shard)):
+                part = phi[shard.offsets[n] : shard.offsets[n + 1]]
+                answers.append(self.explain(shard[n], part, n_words))
+        return answers
 
     def explain(self, image: Bags, phi: Floats, n_words: int) -> Explanation:
         """Return which regions hold the tag (φ) and which of their words weigh for it."""

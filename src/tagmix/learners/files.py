@@ -14,20 +14,20 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from tagmix import storage
-from tagmix.arrays import Floats
 from tagmix.bag_checks import checked_names
 from tagmix.bags import Bags
 from tagmix.errors import ModelFileError, TagmixError
 from tagmix.learners.calibration import Calibration
+from tagmix.learners.context.files import context_parts, load_context, read_setting, stored_setting
+from tagmix.learners.context.fitting import Context
 from tagmix.learners.inputs import RATES
+from tagmix.learners.instance_files import checked_array, instance_parts, kinds_of, load_instances
 from tagmix.learners.parameters import check_parameters, settings_of_views
-from tagmix.model.instance import ETA_RANGE, Words
 from tagmix.model.params import Params
 
 if TYPE_CHECKING:
     from tagmix.learners.emm import EMM
 
-MU = (ETA_RANGE[0], 1e18)  # a prior and at most so many words of a tag
 NOT_STORED = {"callback", "verbose", "n_jobs"}  # they belong to a run, not to the model
 
 
@@ -44,6 +44,7 @@ def emm_parts(emm: "EMM") -> tuple[dict[str, Any], dict[str, Any]]:
     if not isinstance(own["random_state"], int):
         own["random_state"] = None
     own |= {"evidence": _evidence(emm), "chi": list(emm.settings_.chi)}
+    own["context"] = stored_setting(own["context"])
     fields: dict[str, Any] = {
         "settings": own,
         "tag_names": list(emm.tag_names_),
@@ -54,9 +55,11 @@ def emm_parts(emm: "EMM") -> tuple[dict[str, Any], dict[str, Any]]:
         "calibrated_for": list(emm.calibrated_for_),
     }
     arrays: dict[str, Any] = {"rates": emm.params_.rates, "weights": emm.params_.weights}
-    for i, view in enumerate(emm.widths_):
-        model = emm.params_.instances[view]
-        arrays |= {f"instances.{i}.{name}": array for name, array in model.arrays().items()}
+    fields["instances"], instances = instance_parts(emm.params_)
+    arrays |= instances
+    if emm.context_ is not None:
+        fields["context"], context = context_parts(emm.context_)
+        arrays |= context
     if emm.calibration_ is not None:
         arrays |= {f"calibration.{k}": np.asarray(v) for k, v in emm.calibration_._asdict().items()}
     return fields, arrays
@@ -84,8 +87,10 @@ def load_emm(make: "Callable[..., EMM]", contents: storage.Contents, file: str) 
         emm.widths_ = _widths(fields["views"], emm.tag_names_)
         emm.bound_history_ = [float(bound) for bound in fields["bound_history"]]
         emm.n_iter_, emm.converged_, emm.margin_ = len(emm.bound_history_), bool(fields["converged"]), None
-        emm.settings_ = settings_of_views(emm, dict.fromkeys(emm.widths_, True))
-        emm.params_ = _params(contents.arrays, emm)
+        kinds = kinds_of(fields, emm.widths_)
+        emm.settings_ = settings_of_views(emm, {view: kinds.get(view) == "words" for view in emm.widths_})
+        emm.params_ = _params(contents.arrays, emm, kinds)
+        emm.context_ = _context(fields, contents.arrays, emm)
         emm.calibration_ = _calibration(contents.arrays, len(emm.tag_names_))
         inference, ranking = fields["calibrated_for"]
         emm.calibrated_for_ = (str(inference), str(ranking))
@@ -110,22 +115,23 @@ def _known_settings(settings: Mapping[str, Any], known: set[str]) -> dict[str, A
         raise ValueError(f"unknown setting {unknown[0]!r:.60}, perhaps of a newer tagmix")
     if not isinstance(settings["random_state"], int | None):
         raise TypeError("random_state must be a whole number or null")
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    own = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    return own | {"context": read_setting(settings.get("context"))}
 
 
-def _params(arrays: Mapping[str, Any], emm: "EMM") -> Params:
+def _params(arrays: Mapping[str, Any], emm: "EMM", kinds: Mapping[str, str]) -> Params:
     n_tags = len(emm.tag_names_)
-    instances = {
-        view: Words(
-            _array(arrays, f"instances.{i}.mu", (n_tags, width), *MU),
-            float(_array(arrays, f"instances.{i}.eta", (), *ETA_RANGE)),
-            emm.settings_.kernels,
-            emm.settings_.n_threads,
-        )
-        for i, (view, width) in enumerate(emm.widths_.items())
-    }
-    rates = _array(arrays, "rates", (n_tags,), *RATES)
-    return Params(rates, instances, _array(arrays, "weights", (n_tags,), 0.0, 1e15))
+    instances = load_instances(arrays, kinds, emm.widths_, n_tags, emm.settings_)
+    if instances.keys() != emm.settings_.evidence.keys():
+        raise ValueError("evidence must name the instance models")
+    rates = checked_array(arrays, "rates", (n_tags,), *RATES)
+    return Params(rates, instances, checked_array(arrays, "weights", (n_tags,), 0.0, 1e15))
+
+
+def _context(fields: Any, arrays: Mapping[str, Any], emm: "EMM") -> Context | None:
+    if (emm.context is None) != ("context" not in fields):
+        raise ValueError("a model has a context if its settings name one")
+    return None if emm.context is None else load_context(fields["context"], arrays, emm.tag_names_)
 
 
 def _widths(views: Any, tag_names: Sequence[str]) -> dict[str, int]:
@@ -147,23 +153,13 @@ def _calibration(arrays: Mapping[str, Any], n_tags: int) -> Calibration | None:
     n_knots = len(arrays["calibration.knots"])
     shapes = {"knots": (n_knots,), "levels": (n_knots,)}
     parts = {
-        k: _array(arrays, f"calibration.{k}", shapes.get(k, (n_tags,)), -1e9, 1e9)
+        k: checked_array(arrays, f"calibration.{k}", shapes.get(k, (n_tags,)), -1e9, 1e9)
         for k in Calibration._fields
     }
     shares = (parts["levels"], parts["thresholds"])
     if not n_knots or np.any(np.diff(parts["knots"]) < 0) or any(a.min() < 0 or a.max() > 1 for a in shares):
         raise ValueError("calibration needs rising knots, levels and thresholds between 0 and 1")
     return Calibration(**parts)
-
-
-def _array(arrays: Mapping[str, Any], name: str, shape: tuple[int, ...], low: float, high: float) -> Floats:
-    """Return a float64 array of this shape with values that training can reach, from low to high."""
-    array = arrays[name]
-    if array.shape != shape or array.dtype != np.float64:
-        raise ValueError(f"{name} must be float64 of shape {shape}, got {array.dtype} {array.shape}")
-    if not np.all((array >= low) & (array <= high)):
-        raise ValueError(f"{name} must be from {low:g} to {high:g}")
-    return array
 
 
 def save_bags(bags: Bags, path: Path) -> None:

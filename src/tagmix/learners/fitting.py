@@ -14,14 +14,17 @@ from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, ParameterError
 from tagmix.learners.calibration import Calibration, fit_calibration
-from tagmix.learners.inputs import check_rates
+from tagmix.learners.context.fitting import Context, join
+from tagmix.learners.context.prior import fit_prior
+from tagmix.learners.context.scorer import scorers_of
+from tagmix.learners.inputs import check_no_rates, check_rates, useful_images
 from tagmix.learners.monitor import Monitor
 from tagmix.learners.parameters import check_parameters, rewired, settings_of_views
 from tagmix.learners.training import Corpus, expectation_maximisation, free_shares, guided_shares
 from tagmix.model import mstep
 from tagmix.model.estep import Posterior
 from tagmix.model.margin import MarginSolution, label_duals, own_label_duals, solve_margin
-from tagmix.model.params import Params, Settings
+from tagmix.model.params import Params, Settings, views_read
 
 if TYPE_CHECKING:
     from tagmix.learners.emm import EMM
@@ -41,6 +44,8 @@ def fit(emm: "EMM", bags: Bags, rates: Any) -> None:
     check_parameters(emm)
     settings = settings_of_views(emm, {name: issparse(view) for name, view in bags.views.items()})
     check_trainable(bags)
+    if emm.context is not None:
+        check_no_rates(rates)
     own_rates = check_rates(rates, len(bags), bags.n_tags)
     useful = useful_images(bags)
     bags = bags if useful.all() else bags[useful]
@@ -48,18 +53,23 @@ def fit(emm: "EMM", bags: Bags, rates: Any) -> None:
     own_rates = None if own_rates is None else own_rates[useful]
     corpus = Corpus(bags, settings, emm.memory_mb * 2**20, own_rates)
     params = _start(emm, bags, settings)
+    context = None
     with Monitor(emm.tol, emm.max_iter, emm.verbose, emm.callback) as monitor:
         params = expectation_maximisation(corpus, params, monitor, emm.max_iter, emm.learn_eta)
         monitor.warn_if_early()
         converged, margin = monitor.converged, None
-        if emm.learning == "margin":
+        if emm.learning == "margin" and emm.context is None:
             params, margin = learn_weights(emm, corpus, params, monitor)
-    calibration = calibrate(emm, corpus) if emm.calibration_folds else None
+    if emm.context is not None:
+        context, calibration = learn_context(emm, corpus)
+    else:
+        calibration = calibrate(emm, corpus) if emm.calibration_folds else None
     # All at once and last: whoever interrupts a fit keeps the model that was there before.
     emm.params_, emm.settings_, emm.margin_, emm.calibration_ = params, settings, margin, calibration
+    emm.context_ = context
     emm.bound_history_, emm.n_iter_, emm.converged_ = monitor.history, len(monitor.history), converged
     emm.tag_names_ = bags.tag_names
-    emm.widths_ = {view: bags.views[view].shape[1] for view in settings.evidence}
+    emm.widths_ = {view: bags.views[view].shape[1] for view in views_read(settings)}
     emm.fitted_with_ = emm.get_params(deep=False)
     emm.calibrated_for_ = (emm.inference, emm.ranking)
 
@@ -99,20 +109,15 @@ def warn_of_constant_tags(bags: Bags) -> None:
         )
 
 
-def useful_images(bags: Bags) -> Any:
-    """Return which images have both tags and regions; the others teach nothing and are left out."""
-    return (np.diff(bags.captions.indptr) > 0) & (np.diff(bags.offsets) > 0)
-
-
 def _start(emm: "EMM", bags: Bags, settings: Settings) -> Params:
-    widths = {view: bags.views[view].shape[1] for view in settings.evidence}
+    widths = {view: bags.views[view].shape[1] for view in views_read(settings)}
     if emm.warm_start and hasattr(emm, "params_"):
         if emm.widths_ != widths or emm.tag_names_ != bags.tag_names:
             raise ParameterError("warm_start needs the same tags and words as the last fit: set it to False.")
         last = rewired(emm.params_, settings.kernels, settings.n_threads)
         rates = last.rates if settings.bounded else np.ones_like(last.rates)
         return Params(rates, last.instances, np.ones_like(last.weights))  # margins are learnt afresh
-    return mstep.start(bags, settings, emm.eta)
+    return mstep.start(bags, settings, emm.eta, scorers_of(bags, settings))
 
 
 def learn_weights(
@@ -148,6 +153,19 @@ def _set_deltas(corpus: Corpus, solution: MarginSolution, shares: Any) -> None:
     for i, where in enumerate(corpus.shards):
         tags = corpus.bags[where].captions
         corpus.deltas[i] = duals(shares[where], tags, solution, n_total=len(corpus.bags))
+
+
+def learn_context(emm: "EMM", corpus: Corpus) -> tuple[Context, Calibration | None]:
+    """Return what whole pictures say, and how it joins with what regions say."""
+    prior, held_out = fit_prior(emm.context, corpus.bags, emm.random_state)
+
+    def params_of(part: Bags) -> Params:
+        fold = Corpus(part, corpus.settings, corpus.memory)
+        with Monitor(emm.tol, emm.max_iter, 0, None) as monitor:
+            start = mstep.start(part, corpus.settings, emm.eta, scorers_of(part, corpus.settings))
+            return expectation_maximisation(fold, start, monitor, emm.max_iter, emm.learn_eta)
+
+    return join(emm, corpus, prior, held_out, params_of)
 
 
 def calibrate(emm: "EMM", corpus: Corpus) -> Calibration | None:

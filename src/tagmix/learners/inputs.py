@@ -1,6 +1,6 @@
 """What learners accept: Bags, or the matrices that scikit-learn users have."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,8 +82,8 @@ def _indicator(y: Any, known: Sequence[str] | None) -> tuple[Any, Sequence[str] 
     return indicator, names
 
 
-def check_vocabulary(bags: Bags, widths: dict[str, int]) -> None:
-    """Refuse bags that were described by other words than the model's."""
+def check_vocabulary(bags: Bags, widths: dict[str, int], dense: Collection[str] = ()) -> None:
+    """Refuse bags that were described otherwise than the model's; the views in ``dense`` are embeddings."""
     for view, width in widths.items():
         if view not in bags.views:
             raise BagsError(
@@ -91,14 +91,20 @@ def check_vocabulary(bags: Bags, widths: dict[str, int]) -> None:
                 "the training images were."
             )
         got = bags.views[view].shape[1]
-        if not is_sparse(bags.views[view]):
+        if view in dense and is_sparse(bags.views[view]):
+            raise BagsError(
+                f"the model reads embeddings in view {view!r}, these bags have word counts: describe them as "
+                "the training images were."
+            )
+        if view not in dense and not is_sparse(bags.views[view]):
             raise BagsError(
                 f"the model reads word counts in view {view!r}, these bags have dense floats: pass whole "
                 "numbers (counts.astype(int)) or a sparse matrix."
             )
         if got != width:
+            what = "dimensions" if view in dense else "words"
             raise BagsError(
-                f"the model knows {width} words in view {view!r}, these bags have {got}: describe them with "
+                f"the model knows {width} {what} in view {view!r}, these bags have {got}: describe them with "
                 "the vocabulary of the training images."
             )
 
@@ -134,3 +140,17 @@ def check_rates(rates: Any, n_images: int, n_tags: int) -> Floats | None:
             f"({n_images} × {n_tags}), got {array.dtype} {array.shape}: check rows, columns and scale."
         )
     return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def check_no_rates(rates: Any) -> None:
+    """Refuse rates from outside where the context gives them."""
+    if rates is not None:
+        raise BagsError(
+            "rates must be None for a model with context, which makes them itself, got some: leave them out, "
+            "or fit with context=None."
+        )
+
+
+def useful_images(bags: Bags) -> Any:
+    """Return which images have both tags and regions; the others teach nothing and are left out."""
+    return (np.diff(bags.captions.indptr) > 0) & (np.diff(bags.offsets) > 0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tagmix.errors import ParameterError
 from tagmix.kernels import compiled, reference
 from tagmix.learners.checks import check_choice, check_numbers, is_number
-from tagmix.model.params import Params, Settings
+from tagmix.model.params import LINEAR, Params, Settings, view_of
 
 if TYPE_CHECKING:
     from tagmix.learners.emm import EMM
@@ -62,6 +62,24 @@ def check_parameters(emm: "EMM") -> None:
             "-1 is all cores."
         )
     _check_chi(emm.chi)
+    if emm.context is not None:
+        _check_context(emm)
+
+
+def _check_context(emm: "EMM") -> None:
+    """Refuse what has no meaning where shares of tags are given by the context, not learnt."""
+    needed = {"inference": "variational", "ranking": "shares", "supervision": "hard", "normaliser": "bounded"}
+    for name, value in needed.items():
+        if getattr(emm, name) != value:
+            raise ParameterError(
+                f"{name} must be {value!r} with a context, got {getattr(emm, name)!r}: leave it, or set "
+                "context to None for the paper."
+            )
+    if emm.context_power is not None and not is_number(emm.context_power, 0, 100):
+        raise ParameterError(
+            f"context_power must be a number from 0 to 100, or None to choose it, got {emm.context_power!r}: "
+            "about 2 is usual."
+        )
 
 
 def check_calibrated(emm: "EMM") -> None:
@@ -96,6 +114,7 @@ def settings_of_views(emm: "EMM", counted: Mapping[str, bool]) -> Settings:
     return Settings(
         evidence=_evidence(emm.evidence, counted),
         bounded=emm.normaliser == "bounded",
+        given=emm.context is not None,
         hard=emm.supervision == "hard",
         strength=float(soft),
         chi=(float(emm.chi[0]), float(emm.chi[1])),
@@ -107,15 +126,16 @@ def settings_of_views(emm: "EMM", counted: Mapping[str, bool]) -> Settings:
 
 
 def _evidence(evidence: float | Mapping[str, float], counted: Mapping[str, bool]) -> dict[str, float]:
+    """Return κ of each instance model by name; "view:linear" is the linear scorer of a view of embeddings."""
     views = list(counted)
     kappa = dict(evidence) if isinstance(evidence, Mapping) else dict.fromkeys(views, evidence)
-    for view, value in kappa.items():
-        if view not in views:
-            raise ParameterError(f"evidence names the view {view!r}, the bags have {views}: use their names.")
-        if not counted[view]:
+    for name, value in kappa.items():
+        if view_of(name) not in views:
+            raise ParameterError(f"evidence names the view {name!r}, the bags have {views}: use their names.")
+        if name.endswith(LINEAR) and counted[view_of(name)]:
             raise ParameterError(
-                f"view {view!r} holds dense floats, an embedding, and EMM reads word counts: pass whole "
-                "numbers (counts.astype(int)) or a sparse matrix, or name the views to read in `evidence`."
+                f"{name!r} is a linear scorer of embeddings, view {view_of(name)!r} has word counts: leave "
+                "it out."
             )
         if not is_number(value, 0, 1) or value == 0:
             raise ParameterError(
@@ -123,7 +143,7 @@ def _evidence(evidence: float | Mapping[str, float], counted: Mapping[str, bool]
             )
     if not kappa:
         raise ParameterError(f"evidence must name at least one view of {views}, got none: add one.")
-    return {view: float(value) for view, value in kappa.items()}
+    return {name: float(value) for name, value in kappa.items()}
 
 
 def rewire(emm: "EMM") -> None:

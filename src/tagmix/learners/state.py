@@ -18,8 +18,13 @@ NOT_STORED = {"n_jobs", "verbose"}
 
 def save(learner: "TagLearner", path: Path) -> None:
     """Write a learner whose fitted attributes are arrays, numbers, names, or dicts of arrays by name."""
+    storage.write(path, type(learner).__name__, *parts(learner))
+
+
+def parts(learner: "TagLearner") -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields and arrays that a fitted learner is stored as."""
     fields: dict[str, Any] = {
-        "settings": {k: _plain(v) for k, v in learner.get_params(deep=False).items() if k not in NOT_STORED},
+        "settings": plain_settings(learner),
         "tag_names": list(learner.tag_names_),
         "views": [{"name": name, "width": width} for name, width in learner.widths_.items()],
         "numbers": {},
@@ -36,7 +41,12 @@ def save(learner: "TagLearner", path: Path) -> None:
             arrays[name] = value
         else:
             fields["numbers"][name] = _plain(value)
-    storage.write(path, type(learner).__name__, fields, arrays)
+    return fields, arrays
+
+
+def plain_settings(learner: "TagLearner") -> dict[str, Any]:
+    """Return the parameters that belong to a learner and not to a run."""
+    return {k: _plain(v) for k, v in learner.get_params(deep=False).items() if k not in NOT_STORED}
 
 
 def _plain(value: Any) -> Any:
@@ -47,21 +57,26 @@ def _plain(value: Any) -> Any:
 
 def load(kind: "type[TagLearner]", contents: storage.Contents, file: str) -> "TagLearner":
     """Return the learner that ``save`` wrote; arrays must be finite and settings known."""
-    fields: Any = contents.fields
     try:
-        learner = kind(**_known_settings(kind, fields["settings"]))
-        learner.tag_names_ = tuple(str(name) for name in fields["tag_names"])
-        learner.widths_ = {str(view["name"]): int(view["width"]) for view in fields["views"]}
-        _restore(learner, fields, contents.arrays)
-        learner._check_state()
+        return restored(kind, contents.fields, contents.arrays)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ModelFileError(
             f"{file} is a tagmix file whose parts do not fit together ({error!s:.200}): save it again"
         ) from error
+
+
+def restored(kind: "type[TagLearner]", fields: Any, arrays: dict[str, Any]) -> "TagLearner":
+    """Return the learner that ``parts`` took apart; raise what a wrong part leads to."""
+    learner = kind(**known_settings(kind, fields["settings"]))
+    learner.tag_names_ = tuple(str(name) for name in fields["tag_names"])
+    learner.widths_ = {str(view["name"]): int(view["width"]) for view in fields["views"]}
+    _restore(learner, fields, arrays)
+    learner._check_state()
     return learner
 
 
-def _known_settings(kind: type, settings: dict[str, Any]) -> dict[str, Any]:
+def known_settings(kind: type, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings from a file for a learner of this kind; raise ValueError at one that it has not."""
     unknown = sorted(set(settings) - (set(inspect.signature(kind).parameters) - NOT_STORED))
     if unknown:
         raise ValueError(f"unknown setting {unknown[0]!r:.60}")

@@ -76,7 +76,8 @@ def expectation_maximisation(
 ) -> Params:
     """Return the parameters when the bound has settled or ``max_iter`` iterations are over."""
     settings = corpus.settings
-    learn_rates = corpus.rates is None and settings.bounded  # without the normaliser λ runs away (D12)
+    # Without the normaliser λ runs away (D12); where shares are given there is none to learn.
+    learn_rates = corpus.rates is None and settings.bounded and not settings.given
     for _ in range(max_iter):
         total = estep.Statistics.of_nothing(params)
         for shard, posterior in corpus.posteriors(params):

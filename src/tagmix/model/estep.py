@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from tagmix.arrays import Counts, Entries, Floats, Ints, entries_of
 from tagmix.bags import Bags
-from tagmix.model.params import Params, Settings
+from tagmix.model.params import Params, Settings, view_of
 
 
 @dataclass
@@ -82,6 +83,9 @@ def guided_posterior(
     """
     tags = shard.captions
     n_regions = np.diff(shard.offsets)
+    if settings.given:
+        entries = entries_of(tags, shard.offsets) if entries is None else entries
+        return _explain_given(shard, params, settings, entries, _equal_shares(entries))
     if settings.hard:
         entries = entries_of(tags, shard.offsets) if entries is None else entries
         guide = own_guidance(tags, n_regions, params.weights, delta)
@@ -92,6 +96,10 @@ def guided_posterior(
 
 def free_posterior(shard: Bags, params: Params, settings: Settings, rates: Floats | None = None) -> Posterior:
     """Return q of images as if they had no captions: what prediction sees."""
+    if settings.given:
+        rows = np.broadcast_to(params.rates if rates is None else rates, (len(shard), params.n_tags))
+        log_shares = -np.log(rows) - logsumexp(-np.log(rows), axis=1, keepdims=True)
+        return _explain_given(shard, params, settings, None, log_shares.ravel())
     nobody = np.zeros(len(shard) * params.n_tags)
     return _infer(shard, params, settings, None, nobody, None, rates)
 
@@ -103,9 +111,9 @@ def evidence_of(shard: Bags, params: Params, settings: Settings) -> Floats:
 
 def _evidence(shard: Bags, params: Params, settings: Settings, entries: Entries | None) -> Floats:
     size = shard.n_regions * params.n_tags if entries is None else int(entries.block_starts[-1])
-    block = np.zeros(size)
+    block, views = np.zeros(size), shard.views
     for view, model in params.instances.items():
-        model.add_evidence(shard.views[view], settings.evidence[view], shard.offsets, entries, block)
+        model.add_evidence(views[view_of(view)], settings.evidence[view], shard.offsets, entries, block)
     return block
 
 
@@ -137,6 +145,29 @@ def _infer(
     return Posterior(block, S, r, bound, n_iter, entries)
 
 
+def _equal_shares(entries: Entries) -> Floats:
+    """Return −log |Y_n| for each of an image's own tags: its caption says which, not how much."""
+    widths = np.diff(entries.starts)
+    return np.repeat(-np.log(np.maximum(widths, 1)), widths)
+
+
+def _explain_given(
+    shard: Bags, params: Params, settings: Settings, entries: Entries | None, log_shares: Floats
+) -> Posterior:
+    """Return q where the shares of tags are known: exact, in one step."""
+    n_images, n_tags = len(shard), params.n_tags
+    block = _evidence(shard, params, settings, entries)
+    if entries is None:
+        entry_starts, block_starts = np.arange(n_images + 1) * n_tags, shard.offsets * n_tags
+    else:
+        entry_starts, block_starts = entries.starts, entries.block_starts
+    S, bound = np.zeros(int(entry_starts[-1])), np.zeros(n_images)
+    settings.kernels.explain_given(
+        block, block_starts, entry_starts, log_shares, S, bound, settings.n_threads
+    )
+    return Posterior(block, S, np.zeros(n_images), bound, np.ones(n_images, dtype=np.int64), entries)
+
+
 def _prior_shares(entry_rates: Floats, entry_starts: Ints, region_starts: Ints) -> Floats:
     """Return S as the prior alone would have it: regions shared in proportion to E[θ] = 1/λ."""
     sizes = np.diff(entry_starts)
@@ -151,9 +182,10 @@ def accumulate(
     shard: Bags, posterior: Posterior, params: Params, settings: Settings, into: Statistics
 ) -> Statistics:
     """Return ``into`` with this shard's statistics added in place, so that no second copy is held."""
+    views = shard.views
     for view, model in params.instances.items():
         out = into.instances[view]
-        model.add_statistics(shard.views[view], posterior.phi, shard.offsets, posterior.entries, out)
+        model.add_statistics(views[view_of(view)], posterior.phi, shard.offsets, posterior.entries, out)
     into.theta += _theta_sums(posterior, params, settings)
     into.n_images += len(shard)
     into.bound += float(posterior.bound.sum())

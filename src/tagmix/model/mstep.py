@@ -1,10 +1,14 @@
 """The M-step: the parameters that maximise the bound given the statistics, and where to start."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
-from tagmix.arrays import Floats, entries_of
+from tagmix.arrays import Floats, entries_of, is_sparse
 from tagmix.bags import Bags
 from tagmix.model.estep import Statistics
+from tagmix.model.gaussian import Gaussian
 from tagmix.model.instance import InstanceModel, Words
 from tagmix.model.params import Params, Settings, log_prior_of_rates
 
@@ -46,18 +50,32 @@ def total_bound(
     return statistics.bound - float(words) + prior
 
 
-def start(bags: Bags, settings: Settings, eta: float) -> Params:
-    """Return μ_c = η + Σ_n (y_nc/|Y_n|) Σ_m x_nm, λ = 1 and w = 1: topics that are the tags."""
+def start(
+    bags: Bags, settings: Settings, eta: float, scorers: Mapping[str, InstanceModel] | None = None
+) -> Params:
+    """Return instances as if every region were shared by its caption's tags, λ = 1 and w = 1.
+
+    For words that is μ_c = η + Σ_n (y_nc/|Y_n|) Σ_m x_nm: topics that are the tags. ``scorers`` are linear
+    instances, which come from elsewhere.
+    """
     entries = entries_of(bags.captions, bags.offsets)
     widths = np.diff(entries.starts)
     shares = np.repeat(1 / np.maximum(widths, 1), widths * np.diff(bags.offsets))
     instances: dict[str, InstanceModel] = {}
-    for view in settings.evidence:
-        counts = bags.views[view]
-        prior = Words.empty(
-            bags.n_tags, counts.shape[1], eta, kernels=settings.kernels, n_threads=settings.n_threads
-        )
+    for name in settings.evidence:
+        if scorers and name in scorers:
+            instances[name] = scorers[name]
+            continue
+        view = bags.views[name]
+        prior = _prior(view, bags.n_tags, eta, {"kernels": settings.kernels, "n_threads": settings.n_threads})
         statistics = prior.empty_statistics()
-        prior.add_statistics(counts, shares, bags.offsets, entries, statistics)
-        instances[view] = prior.updated(statistics, learn_prior=False)
+        prior.add_statistics(view, shares, bags.offsets, entries, statistics)
+        instances[name] = prior.updated(statistics, learn_prior=False)
     return Params(np.ones(bags.n_tags), instances, np.ones(bags.n_tags))
+
+
+def _prior(view: Any, n_tags: int, eta: float, how: dict[str, Any]) -> InstanceModel:
+    """Return an instance model that has seen no tag: words for counts, a Gaussian for embeddings."""
+    if is_sparse(view):
+        return Words.empty(n_tags, view.shape[1], eta, **how)
+    return Gaussian.empty(n_tags, view, **how)

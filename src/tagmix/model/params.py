@@ -10,7 +10,10 @@ from scipy.special import gammaln
 
 from tagmix.arrays import Floats
 from tagmix.kernels import compiled
-from tagmix.model.instance import InstanceModel
+from tagmix.model.instance import InstanceModel, Words
+
+# The ending of an instance's name that makes it the linear scorer of its view.
+LINEAR = ":linear"
 
 
 @dataclass(frozen=True)
@@ -19,11 +22,13 @@ class Settings:
 
     Parameters
     ----------
-    evidence : κ of each view, the power of its words (D6); 1 is the paper.
+    evidence : κ of each instance model, the power of what it says (D6); 1 is the paper.
     bounded : keep the normaliser of θ, through ζ (D3); False is the printed bound.
     hard : explain a captioned image by its own tags only (D5).
     strength : multiplies the paper's guidance w(y+δ)/M; 1 is the paper.
     chi : shape and rate of the Gamma prior of λ.
+    given : shares of tags are given and not learnt for each image: equal among a caption's tags, and by
+        the image's own rates where there is no caption (D18).
     """
 
     evidence: Mapping[str, float]
@@ -35,11 +40,12 @@ class Settings:
     max_iter: int = 200
     kernels: ModuleType = compiled
     n_threads: int = 1
+    given: bool = False
 
 
 @dataclass(frozen=True)
 class Params:
-    """λ (one rate a tag), an instance model for each view, and w (one weight a tag)."""
+    """λ (one rate a tag), instance models by name (``view_of``), and w (one weight a tag)."""
 
     rates: Floats
     instances: Mapping[str, InstanceModel]
@@ -53,6 +59,29 @@ class Params:
     def with_weights(self, weights: Floats) -> Self:
         """Return the same model with other tag weights."""
         return replace(self, weights=weights)
+
+
+def view_of(instance: str) -> str:
+    """Return the view that an instance model reads: a view may have two, the second is "view:linear".
+
+    >>> view_of("network:linear"), view_of("sift")
+    ('network', 'sift')
+    """
+    return instance.removesuffix(LINEAR)
+
+
+def dense_views(params: "Params") -> tuple[str, ...]:
+    """Return the views that are read as embeddings, in order."""
+    return tuple(
+        dict.fromkeys(
+            view_of(name) for name, model in params.instances.items() if not isinstance(model, Words)
+        )
+    )
+
+
+def views_read(settings: Settings) -> tuple[str, ...]:
+    """Return the views that any instance model reads, each once, in order."""
+    return tuple(dict.fromkeys(view_of(name) for name in settings.evidence))
 
 
 def log_prior_of_rates(rates: Floats, chi: tuple[float, float]) -> float:

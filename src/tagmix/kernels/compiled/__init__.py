@@ -1,7 +1,7 @@
 """The kernels compiled by numba: same names, same numbers as ``reference``, to rounding."""
 
 from tagmix.kernels.compiled.dirichlet import dirichlet_terms
-from tagmix.kernels.compiled.variational import infer_images, theta_sums
+from tagmix.kernels.compiled.variational import explain_given, infer_images, theta_sums
 from tagmix.kernels.compiled.words import (
     add_evidence_of_all,
     add_evidence_of_own,
@@ -16,6 +16,7 @@ __all__ = [
     "add_statistics_of_all",
     "add_statistics_of_own",
     "dirichlet_terms",
+    "explain_given",
     "for_all_tags",
     "infer_images",
     "theta_sums",

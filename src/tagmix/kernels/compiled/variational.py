@@ -198,6 +198,39 @@ def _infer(  # type: ignore[no-untyped-def]
         _normalise(P, weights)
 
 
+def explain_given(
+    block: Floats,
+    block_starts: Ints,
+    entry_starts: Ints,
+    log_shares: Floats,
+    S: Floats,
+    bound: Floats,
+    n_threads: int = 1,
+) -> None:
+    """Equal to ``reference.variational.explain_given``."""
+
+    def work(first: int, last: int) -> None:
+        _explain(block, block_starts, entry_starts, log_shares, S, bound, first, last)
+
+    over_ranges(work, len(block_starts) - 1, n_threads)
+
+
+@njit(cache=True, nogil=True)
+def _explain(block, block_starts, entry_starts, log_shares, S, bound, first, last):  # type: ignore[no-untyped-def]
+    for n in range(first, last):
+        a, b = entry_starts[n], entry_starts[n + 1]
+        S[a:b], bound[n] = 0.0, 0.0
+        if block_starts[n + 1] == block_starts[n]:
+            continue
+        n_regions = (block_starts[n + 1] - block_starts[n]) // (b - a)
+        P = block[block_starts[n] : block_starts[n + 1]].reshape(n_regions, b - a)
+        weights = np.empty(b - a)
+        bound[n] = _exponentiate(P, log_shares[a:b], weights)
+        weights[:] = 1.0
+        bound[n] += _share(P, weights, S[a:b])
+        _normalise(P, weights)
+
+
 def theta_sums(S: Floats, entry_tags: Ints, entry_images: Ints, rates: Floats, r: Floats) -> Floats:
     """Equal to ``reference.variational.theta_sums``; images with r = 0 have no regions."""
     full = r[r > 0]

@@ -1,7 +1,7 @@
 """The kernels in NumPy, written to be read: they define what the compiled ones compute."""
 
 from tagmix.kernels.reference.dirichlet import dirichlet_terms
-from tagmix.kernels.reference.variational import infer_images, theta_sums
+from tagmix.kernels.reference.variational import explain_given, infer_images, theta_sums
 from tagmix.kernels.reference.words import (
     add_evidence_of_all,
     add_evidence_of_own,
@@ -16,6 +16,7 @@ __all__ = [
     "add_statistics_of_all",
     "add_statistics_of_own",
     "dirichlet_terms",
+    "explain_given",
     "for_all_tags",
     "infer_images",
     "theta_sums",

@@ -101,6 +101,31 @@ def solve_rate(S: Floats, own: Floats, log_rates: Floats, n_regions: int, u: flo
     return u
 
 
+def explain_given(
+    block: Floats,
+    block_starts: Ints,
+    entry_starts: Ints,
+    log_shares: Floats,
+    S: Floats,
+    bound: Floats,
+    n_threads: int = 1,
+) -> None:
+    """Turn evidence into phi in place where the shares of the entries are known: φ ∝ share · e^{evidence}.
+
+    Regions are independent then: S is the sum of φ, and the bound is the likelihood itself.
+    """
+    for n in range(len(block_starts) - 1):
+        own = slice(entry_starts[n], entry_starts[n + 1])
+        part = block[block_starts[n] : block_starts[n + 1]]
+        S[own], bound[n] = 0.0, 0.0
+        if part.size:
+            logits = part.reshape(-1, own.stop - own.start) + log_shares[own]
+            log_norm = np.logaddexp.reduce(logits, axis=1, keepdims=True)
+            phi = np.exp(logits - log_norm)
+            S[own], bound[n] = phi.sum(axis=0), log_norm.sum()
+            part[:] = phi.ravel()
+
+
 def theta_sums(S: Floats, entry_tags: Ints, entry_images: Ints, rates: Floats, r: Floats) -> Floats:
     """Return Σ_n γ_nc ρ_nc = Σ_n (1 + S_nc)/(λ_c + r_n) for each tag; ``rates`` is one row."""
     sums = (1 / (rates[None, :] + r[:, None])).sum(axis=0)

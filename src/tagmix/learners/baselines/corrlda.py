@@ -13,7 +13,7 @@ from tagmix.kernels.compiled import topics
 from tagmix.learners.base import RegionLearner
 from tagmix.learners.baselines import lda
 from tagmix.learners.checks import check_numbers
-from tagmix.learners.fitting import useful_images
+from tagmix.learners.inputs import useful_images
 from tagmix.learners.monitor import Monitor
 from tagmix.learners.training import shard_size
 from tagmix.model.instance import Words

@@ -1,7 +1,7 @@
 """KernelRidge: tags by ridge regression on a product of kernels, tuned by closed-form leave-one-out."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, get_lapack_funcs, solve_triangular
@@ -26,6 +26,8 @@ from tagmix.learners.checks import check_choice, check_number
 RIDGES_AROUND = (0.5, 1.0, 2.0)
 # Added to the diagonal of the landmarks' kernel, so that twins among them do no harm.
 JITTER = 1e-9
+# A picture that pulls its own score this much has nothing else to say about it.
+SMALLEST_LEFT = 1e-12
 # Where the search begins: a kernel of 1/e at the median distance.
 START_WEIGHT, START_RIDGE = 1.0, 0.5
 
@@ -53,6 +55,7 @@ class KernelRidge(PictureLearner):
     ----------
     coefficients_ : landmarks × tags. ``means_``: share of pictures with each tag. ``ridge_``,
         ``view_weights_``: what was chosen. ``loo_accuracy_``: what it reached on all, left out.
+    leverages_ : h, how much each training picture pulls its own score.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class KernelRidge(PictureLearner):
     means_: Floats
     ridge_: float
     loo_accuracy_: float
+    leverages_: Floats
 
     def __init__(
         self,
@@ -97,7 +101,9 @@ class KernelRidge(PictureLearner):
         landmarks = _some(len(gallery), self.max_landmarks, rng)
         fit = exact if len(landmarks) == len(gallery) else by_landmarks
         ridges = [ridge * factor for factor in RIDGES_AROUND]
-        self.coefficients_, self.ridge_, self.loo_accuracy_ = fit(gallery, tags, landmarks, weights, ridges)
+        self.coefficients_, self.ridge_, self.loo_accuracy_, self.leverages_ = fit(
+            gallery, tags, landmarks, weights, ridges
+        )
         self.means_ = _means(tags)
         self._keep(
             Gallery(taken(gallery.views, landmarks), gallery.scales, self.distance, gallery.memory), weights
@@ -135,6 +141,14 @@ class KernelRidge(PictureLearner):
             out[rows] = np.exp(-apart) @ self.coefficients_ + self.means_
         return out
 
+    def left_out_scores(self, bags: Bags, rows: Ints) -> Floats:
+        """Return what these training pictures would have scored without themselves, y − (y − ŷ)/(1 − h)."""
+        part = bags[rows]
+        own = part.captions.toarray()
+        left = np.maximum(1 - self.leverages_[rows], SMALLEST_LEFT)[:, None]
+        spared: Floats = own - (own - self._scores(part)) / left
+        return spared
+
     def _check_state(self) -> None:
         super()._check_state()
         shape = (len(self._gallery()), len(self.tag_names_))
@@ -150,8 +164,17 @@ def _means(tags: Counts) -> Floats:
     return np.bincount(tags.indices, minlength=tags.shape[1]) / tags.shape[0]
 
 
-def left_out(kernel: Floats, targets: Floats, ridge: float) -> tuple[Floats, Floats]:
-    """Return coefficients α, and what each picture's targets would have been taken for without it.
+class Fit(NamedTuple):
+    """What a regression came to: coefficients, ridge, leave-one-out accuracy, each picture's leverage."""
+
+    coefficients: Floats
+    ridge: float
+    accuracy: float
+    leverages: Floats
+
+
+def left_out(kernel: Floats, targets: Floats, ridge: float) -> tuple[Floats, Floats, Floats]:
+    """Return coefficients α, what each picture's targets would have been taken for without it, leverages.
 
     >>> left_out(np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([[1.0], [3.0]]), 1.0)[1].round(9).tolist()
     [[0.75], [0.25]]
@@ -162,7 +185,8 @@ def left_out(kernel: Floats, targets: Floats, ridge: float) -> tuple[Floats, Flo
     alpha = cho_solve((factor, True), targets)
     potri: Any = get_lapack_funcs("potri", (factor,))
     inverse, _ = potri(factor, lower=1)
-    return alpha, targets - alpha / np.diagonal(inverse)[:, None]
+    diagonal = np.diagonal(inverse)
+    return alpha, targets - alpha / diagonal[:, None], 1 - ridge * diagonal
 
 
 def _kernel(gallery: Gallery, landmarks: Gallery, weights: Floats) -> Floats:
@@ -172,18 +196,16 @@ def _kernel(gallery: Gallery, landmarks: Gallery, weights: Floats) -> Floats:
     return out
 
 
-def exact(
-    gallery: Gallery, tags: Counts, landmarks: Ints, weights: Floats, ridges: Sequence[float]
-) -> tuple[Floats, float, float]:
-    """Return coefficients, ridge and leave-one-out accuracy of the best of ``ridges``; all are landmarks."""
+def exact(gallery: Gallery, tags: Counts, landmarks: Ints, weights: Floats, ridges: Sequence[float]) -> Fit:
+    """Return the regression with the best of ``ridges``; all pictures are landmarks."""
     kernel, means = _kernel(gallery, gallery, weights), _means(tags)
     centred = tags.toarray() - means
-    best: tuple[Floats, float, float] | None = None
+    best: Fit | None = None
     for ridge in ridges:
-        alpha, scores = left_out(kernel, centred, ridge)
+        alpha, scores, leverages = left_out(kernel, centred, ridge)
         reached = accuracy(scores + means, tags)
-        if best is None or reached > best[2]:
-            best = alpha, ridge, reached
+        if best is None or reached > best.accuracy:
+            best = Fit(alpha, ridge, reached, leverages)
     if best is None:
         raise ValueError("at least one ridge is needed")
     return best
@@ -191,7 +213,7 @@ def exact(
 
 def by_landmarks(
     gallery: Gallery, tags: Counts, landmarks: Ints, weights: Floats, ridges: Sequence[float]
-) -> tuple[Floats, float, float]:
+) -> Fit:
     """Return the same with K ≈ K_nm K_mm⁻¹ K_mn: features φ = L⁻¹k of the landmarks' kernel LLᵀ.
 
     Two passes over the pictures, in blocks: sums of φφᵀ and φy, then leverages h = φᵀ(Σφφᵀ + ridge)⁻¹φ and
@@ -206,18 +228,19 @@ def by_landmarks(
     for _, phi, y in _features(gallery, marks, tags, weights, root):
         gram += phi @ phi.T
         sums += phi @ (y - means)
-    best: tuple[Floats, float, float] | None = None
+    best: Fit | None = None
     for ridge in ridges:
         factor = cholesky(gram + ridge * np.eye(len(gram)), lower=True, overwrite_a=True)
         slopes = cho_solve((factor, True), sums)
-        n_hits = 0
+        n_hits, leverages = 0, np.empty(len(gallery))
         for rows, phi, y in _features(gallery, marks, tags, weights, root):
-            leverage = (solve_triangular(factor, phi, lower=True) ** 2).sum(axis=0)
+            leverages[rows] = (solve_triangular(factor, phi, lower=True) ** 2).sum(axis=0)
             fitted = phi.T @ slopes + means
-            spared = y - (y - fitted) / np.maximum(1 - leverage, 1e-12)[:, None]
+            spared = y - (y - fitted) / np.maximum(1 - leverages[rows], SMALLEST_LEFT)[:, None]
             n_hits += hits(spared, csr_array(tags[rows]))
-        if best is None or grade(n_hits, tags) > best[2]:
-            best = solve_triangular(root, slopes, lower=True, trans="T"), ridge, grade(n_hits, tags)
+        if best is None or grade(n_hits, tags) > best.accuracy:
+            alpha = solve_triangular(root, slopes, lower=True, trans="T")
+            best = Fit(alpha, ridge, grade(n_hits, tags), leverages)
     if best is None:
         raise ValueError("at least one ridge is needed")
     return best

@@ -1,0 +1,85 @@
+"""Experts on whole pictures: they score pictures, and training pictures as if they had not seen them."""
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+from sklearn.base import clone
+
+from tagmix.arrays import Floats, Ints, is_sparse
+from tagmix.bags import Bags
+from tagmix.errors import ParameterError
+from tagmix.evaluation.folds import picture_folds
+from tagmix.learners.base import TagLearner
+from tagmix.learners.baselines.kernel_ridge import KernelRidge
+from tagmix.learners.baselines.knn import KNN
+from tagmix.learners.baselines.linear_ranker import LinearRanker
+from tagmix.learners.baselines.pictures import whole_pictures
+
+EXPERTS: dict[str, type[TagLearner]] = {"kernel": KernelRidge, "neighbours": KNN, "linear": LinearRanker}
+# Where leaving one picture out has no short way, a fifth is left out at a time.
+FOLDS = 5
+
+
+class Regressor(TagLearner):
+    """Any scikit-learn regressor of tags on whole pictures: roots of the words' shares, and embeddings."""
+
+    reads_dense = True
+
+    def __init__(self, regressor: Any) -> None:
+        self.regressor = regressor
+
+    def _fit(self, bags: Bags) -> None:
+        self.fitted_ = clone(self.regressor).fit(_features(bags), bags.captions.toarray().astype(np.float64))
+
+    def _scores(self, bags: Bags) -> Floats:
+        scores: Floats = np.asarray(self.fitted_.predict(_features(bags)), dtype=np.float64)
+        if scores.shape != (len(bags), len(self.tag_names_)):
+            raise ParameterError(
+                f"a regressor of context must predict pictures × tags {(len(bags), len(self.tag_names_))}, "
+                f"{type(self.regressor).__name__} gave {scores.shape}: wrap it in MultiOutputRegressor."
+            )
+        return scores
+
+
+def _features(bags: Bags) -> Any:
+    views: list[Any] = list(whole_pictures(bags, "hellinger").values())
+    if all(is_sparse(view) for view in views):
+        return csr_array(hstack(views, format="csr"))
+    return np.hstack([view.toarray() if is_sparse(view) else view for view in views])
+
+
+def experts_of(context: Any, random_state: Any) -> list[TagLearner]:
+    """Return unfitted experts: of a name, a learner, a regressor, or of several of them."""
+    several = context if isinstance(context, list | tuple) else (context,)
+    if not several:
+        raise ParameterError("context must name at least one expert, got none: pass None to do without.")
+    return [_expert(one, random_state) for one in several]
+
+
+def _expert(one: Any, random_state: Any) -> TagLearner:
+    if isinstance(one, str) and one in EXPERTS:
+        return EXPERTS[one](random_state=random_state)
+    if isinstance(one, TagLearner):
+        return clone(one)
+    if not isinstance(one, str | type) and hasattr(one, "fit") and hasattr(one, "predict"):
+        return Regressor(clone(one))
+    raise ParameterError(
+        f"context must be one of {', '.join(EXPERTS)}, a learner over Bags, a scikit-learn regressor, or a "
+        f"list of these, got {one!r:.60}: choose one, or None for the paper."
+    )
+
+
+def held_out_scores(expert: TagLearner, bags: Bags, rows: Ints, seed: int) -> Floats:
+    """Return scores of these training pictures by the fitted expert without them, or by one of folds."""
+    left_out = getattr(expert, "left_out_scores", None)
+    if left_out is not None:
+        spared: Floats = left_out(bags, rows)
+        return spared
+    out, place = np.empty((len(rows), bags.n_tags)), np.full(len(bags), -1)
+    place[rows] = np.arange(len(rows))
+    for train, test in picture_folds(len(bags), min(FOLDS, len(bags)), seed=seed):
+        asked = test[place[test] >= 0]
+        if len(asked):
+            out[place[asked]] = clone(expert).fit(bags[train]).decision_scores(bags[asked])
+    return out

@@ -1,0 +1,125 @@
+"""Learn what joins a picture's context with its regions, on training pictures that neither has seen.
+
+Two numbers and a calibration: the power τ of the context in a region's tag, φ ∝ π^τ e^{evidence}; the power
+of the regions in a picture's tags, logit π + c·log(S/M); and what a score is worth as a probability. No
+region needs a label. τ is right when a caption changes least: the share of regions that get the same tag
+without the caption (by context and evidence) as with it (by evidence among the caption's tags) is largest.
+Too little context lets evidence name tags that the picture does not have; too much lets one tag take all
+regions, which the caption's own tags share.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import log_expit, softmax
+from sklearn.utils import check_random_state
+
+from tagmix.arrays import Floats, Ints
+from tagmix.bags import Bags
+from tagmix.evaluation.folds import picture_folds
+from tagmix.evaluation.metrics import top_k_accuracy
+from tagmix.learners.calibration import Calibration, fit_calibration
+from tagmix.learners.context.prior import ContextPrior, HeldOut
+from tagmix.learners.training import Corpus, shard_size
+from tagmix.model.estep import evidence_of
+from tagmix.model.params import Params
+
+if TYPE_CHECKING:
+    from tagmix.learners.emm import EMM
+
+POWERS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+REGION_POWERS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
+# The share of a picture that a tag without any region is taken to have.
+LEAST_SHARE = 1e-3
+
+
+class Context(NamedTuple):
+    """A prior and how it is used: its power τ for regions, and the regions' power c for the picture.
+
+    ``agreement`` is the share of held-out regions whose tag a caption would not change, by power tried.
+    """
+
+    prior: ContextPrior
+    power: float
+    region_power: float
+    agreement: dict[float, float]
+
+    def rates(self, logits: Floats) -> Floats:
+        """Return λ = π^−τ."""
+        rates: Floats = np.exp(-self.power * log_expit(logits))
+        return rates
+
+    def joined(self, logits: Floats, shares: Floats) -> Floats:
+        """Return logit π + c·log(share of regions), pictures × tags."""
+        return joined(logits, shares, self.region_power)
+
+
+def joined(logits: Floats, shares: Floats, region_power: float) -> Floats:
+    """Return the score that pictures are ranked by."""
+    return logits + region_power * np.log(np.maximum(shares, 0.0) + LEAST_SHARE)
+
+
+class Trial(NamedTuple):
+    """Held-out pictures under each power: how many regions agree, of how many, and the tags' shares."""
+
+    agreeing: Ints
+    n_regions: int
+    shares: list[Any]
+
+
+def join(
+    emm: "EMM", corpus: Corpus, prior: ContextPrior, held_out: HeldOut, params_of: Any
+) -> tuple[Context, Calibration]:
+    """Return the context with its powers, and the calibration of joined scores.
+
+    ``params_of`` learns the model of regions from some pictures.
+    """
+    bags = corpus.bags
+    powers = POWERS if emm.context_power is None else (float(emm.context_power),)
+    folds = max(2, min(emm.calibration_folds, len(bags) // 2))
+    seed = int(check_random_state(emm.random_state).randint(2**31 - 1))
+    trial = _try(bags, held_out, corpus, powers, folds, params_of, seed)
+    best = int(np.argmax(trial.agreeing))
+    agreement = {p: float(a / max(1, trial.n_regions)) for p, a in zip(powers, trial.agreeing, strict=True)}
+    truth = bags[held_out.rows].captions.toarray().astype(np.float64)
+    shares, k = trial.shares[best].astype(np.float64), max(1, min(5, bags.n_tags // 2))
+    reached = [top_k_accuracy(truth, joined(held_out.logits, shares, c), k) for c in REGION_POWERS]
+    context = Context(prior, powers[best], REGION_POWERS[int(np.argmax(reached))], agreement)
+    odds = np.exp(context.joined(held_out.logits, shares))
+    return context, fit_calibration(odds, truth)
+
+
+def _try(
+    bags: Bags, held_out: HeldOut, corpus: Corpus, powers: Any, folds: int, params_of: Any, seed: int
+) -> Trial:
+    """Hold pictures out in turn, learn regions from the others, and try each power on the held-out ones."""
+    agreeing, n_regions = np.zeros(len(powers), dtype=np.int64), 0
+    shares = [np.zeros((len(held_out.rows), bags.n_tags), dtype=np.float32) for _ in powers]
+    for at, shard, evidence in _held_out_evidence(bags, held_out.rows, corpus, folds, params_of, seed):
+        sizes = np.diff(shard.offsets)
+        log_prior = np.repeat(log_expit(held_out.logits[at]), sizes, axis=0)
+        own = np.repeat(shard.captions.toarray() > 0, sizes, axis=0)
+        captioned = np.where(own, evidence, -np.inf).argmax(axis=1)
+        n_regions += len(evidence)
+        for i, power in enumerate(powers):
+            phi = softmax(evidence + power * log_prior, axis=1)
+            agreeing[i] += int((phi.argmax(axis=1) == captioned).sum())
+            shares[i][at] = np.add.reduceat(phi, shard.offsets[:-1], axis=0) / sizes[:, None]
+    return Trial(agreeing, n_regions, shares)
+
+
+def _held_out_evidence(
+    bags: Bags, rows: Ints, corpus: Corpus, folds: int, params_of: Any, seed: int
+) -> Iterator[tuple[Ints, Bags, Floats]]:
+    """Yield places among ``rows``, their pictures, and the evidence of regions by a model without them."""
+    place = np.full(len(bags), -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    for train, test in picture_folds(len(bags), folds, seed=seed):
+        asked = np.sort(test[place[test] >= 0])
+        if not len(asked):
+            continue
+        params: Params = params_of(bags[train])
+        part, settings = bags[asked], corpus.settings
+        for where in part.shards(shard_size(part, False, corpus.memory)):
+            yield place[asked[where]], part[where], evidence_of(part[where], params, settings)

@@ -1,0 +1,93 @@
+"""Pool the scores of experts into one probability a tag.
+
+logit π_nc = a₀ + Σ_k (a_k log s_nck + a'_k s_nck) + b_c: slopes that all tags share, because most tags are
+too rare to have their own, and a bias a tag, held near 0. The logarithm tells small scores apart, the score
+itself large ones. Fitted on scores that the experts gave to pictures they had not seen.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+
+from tagmix.arrays import Floats
+
+# Scores below this count as equal: least squares gives zeros and less.
+FLOOR = 1e-3
+# The prior's precision of a tag's bias, and of a standardised slope: small enough to change no pool of many.
+BIAS_PRECISION, SLOPE_PRECISION = 5.0, 1e-2
+ROUNDS, SETTLED, LONGEST = 50, 1e-6, 1.0
+
+
+class Pool(NamedTuple):
+    """Slopes, the intercept first, of features that ``centres`` and ``scales`` standardise; a bias a tag."""
+
+    slopes: Floats
+    centres: Floats
+    scales: Floats
+    biases: Floats
+
+    def logits(self, scores: Sequence[Floats]) -> Floats:
+        """Return logit π of pictures × tags from each expert's scores."""
+        out = self.slopes[0] + np.tile(self.biases, (len(scores[0]), 1))
+        parts = zip(self.slopes[1:], self.centres, self.scales, _features(scores), strict=True)
+        for slope, centre, scale, feature in parts:
+            out += slope / scale * (feature - centre)
+        return out
+
+
+def _features(scores: Sequence[Floats]) -> list[Floats]:
+    return [feature for s in scores for feature in (np.log(np.maximum(s, FLOOR)), s)]
+
+
+def fit_pool(scores: Sequence[Floats], tags: Floats) -> Pool:
+    """Return the pool that makes the tags most probable, by Newton's method."""
+    features = _features(scores)
+    centres = np.array([feature.mean() for feature in features])
+    scales = np.array([max(float(feature.std()), 1e-12) for feature in features])
+    z = [(f - centre) / scale for f, centre, scale in zip(features, centres, scales, strict=True)]
+    start, biases = np.zeros(len(z) + 1), np.zeros(tags.shape[1])
+    start[0] = logit(
+        (tags.sum() + 0.5) / (tags.size + 1)
+    )  # held loosely: all tags or none would drive it off
+    slopes = start
+    for _ in range(ROUNDS):
+        along, turn = _step(z, tags, slopes, biases, start)
+        longest = max(np.abs(along).max(), np.abs(turn).max())
+        shorter = min(1.0, LONGEST / max(longest, 1e-300))  # far from the optimum Newton's step is too long
+        slopes, biases = slopes + shorter * along, biases + shorter * turn
+        if longest < SETTLED:
+            break
+    return Pool(slopes, centres, scales, biases)
+
+
+def _step(
+    z: Sequence[Floats], tags: Floats, slopes: Floats, biases: Floats, start: Floats
+) -> tuple[Floats, Floats]:
+    """Return Newton's step of slopes and biases.
+
+    Second derivatives between biases are diagonal (a pair has one tag), so that they are eliminated first:
+    (A − BD⁻¹Bᵀ) Δslopes = g − BD⁻¹h, then Δbiases = D⁻¹(h − BᵀΔslopes).
+    """
+    logits = slopes[0] + np.tile(biases, (len(tags), 1))
+    for slope, feature in zip(slopes[1:], z, strict=True):
+        logits += slope * feature
+    p = expit(logits)
+    weight, residual = p * (1 - p), tags - p
+    per_tag = [weight.sum(axis=0)]  # B, a row a slope
+    g = [residual.sum()]
+    A = SLOPE_PRECISION * np.eye(len(slopes))
+    A[0, 0] += per_tag[0].sum()
+    for i, left in enumerate(z, start=1):
+        weighted = weight * left
+        per_tag.append(weighted.sum(axis=0))
+        g.append(float((residual * left).sum()))
+        A[0, i] = A[i, 0] = per_tag[-1].sum()
+        for j, right in enumerate(z[:i], start=1):
+            A[i, j] += (weighted * right).sum()
+            A[j, i] = A[i, j]
+    B, D = np.array(per_tag), per_tag[0] + BIAS_PRECISION
+    h = residual.sum(axis=0) - BIAS_PRECISION * biases
+    along = np.linalg.solve(A - (B / D) @ B.T, np.array(g) - SLOPE_PRECISION * (slopes - start) - B @ (h / D))
+    return along, (h - along @ B) / D

@@ -1,0 +1,23 @@
+"""The discriminative view of embeddings: a linear scorer trained through the best region of each picture."""
+
+from tagmix.bags import Bags
+from tagmix.learners.baselines.max_pooling import MaxPooling
+from tagmix.model.instance import InstanceModel
+from tagmix.model.linear import Linear
+from tagmix.model.params import LINEAR, Settings, view_of
+
+# The ridge of the scorer. On MSRC regions .3, 1 and 3 differ by less than .002.
+RIDGE = 1.0
+
+
+def scorers_of(bags: Bags, settings: Settings) -> dict[str, InstanceModel]:
+    """Return the linear instances that the settings name, trained on these pictures' captions."""
+    return {name: _scorer(bags, name, settings) for name in settings.evidence if name.endswith(LINEAR)}
+
+
+def _scorer(bags: Bags, name: str, settings: Settings) -> Linear:
+    view = view_of(name)
+    alone = Bags({view: bags.views[view]}, bags.offsets, tags=bags.captions, tag_names=bags.tag_names)
+    learnt = MaxPooling(ridge=RIDGE).fit(alone)
+    centre, scale = learnt.scaling_[view]
+    return Linear(centre, scale, learnt.weights_.T.copy(), settings.kernels, settings.n_threads)

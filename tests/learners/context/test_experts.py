@@ -1,0 +1,97 @@
+"""Experts score training pictures as if they had not seen them; anything else is refused in one line."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from tagmix import KNN, Bags, KernelRidge, ParameterError
+from tagmix.learners import LinearRanker
+from tagmix.learners.baselines.kernel_ridge import left_out
+from tagmix.learners.context.experts import Regressor, experts_of, held_out_scores
+from tagmix.learners.context.prior import fit_prior
+
+ROWS = np.array([0, 3, 17, 50])
+
+
+@pytest.mark.parametrize("landmarks", [10_000, 40])
+def test_kernel_ridge_leaves_out_by_the_formula_of_its_leverages(train, landmarks):
+    ridge = KernelRidge(max_landmarks=landmarks).fit(train)
+    found = held_out_scores(ridge, train, np.arange(len(train)), 0)
+    assert found.shape == (len(train), train.n_tags)
+    if landmarks > len(train):
+        gallery = ridge._gallery()
+        apart = np.tensordot(
+            [float(w) for w in ridge.view_weights_.values()], gallery.between(gallery.views), 1
+        )
+        tags = train.captions.toarray()
+        spared = left_out(np.exp(-apart), tags - tags.mean(axis=0), ridge.ridge_)[1]
+        np.testing.assert_allclose(found, spared + tags.mean(axis=0), atol=1e-9)
+    seen = ridge.decision_scores(train)
+    own = train.captions.toarray() > 0
+    assert found[own].mean() < seen[own].mean()
+
+
+def test_neighbours_leave_out_the_picture_itself_and_nobody_else(train):
+    knn = KNN(k=5).fit(train)
+    found = held_out_scores(knn, train, ROWS, 0)
+    for i, row in enumerate(ROWS):
+        others = np.flatnonzero(np.arange(len(train)) != row)
+        alone = KNN(k=5).fit(train[others])
+        alone.scales_, alone.view_weights_ = knn.scales_, knn.view_weights_
+        np.testing.assert_allclose(found[i], alone.decision_scores(train[[row]])[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("expert", [LinearRanker(ridge=1.0), Regressor(Ridge())])
+def test_other_experts_are_asked_by_folds_that_leave_the_picture_out(train, expert):
+    wrong = train.captions.toarray().copy()
+    wrong[0] = 1 - wrong[0]
+    lied_to = train.with_tags(wrong, train.tag_names)
+    honest, lying = (held_out_scores(expert, bags, ROWS, 0) for bags in (train, lied_to))
+    np.testing.assert_allclose(lying[0], honest[0], atol=1e-9)  # what picture 0 says of itself is not heard
+    assert np.abs(lying[1:] - honest[1:]).max() > 1e-6
+
+
+def test_a_prior_is_better_than_frequency_and_a_shuffled_one_is_not(train):
+    truth = train.captions.toarray()
+
+    def log_loss(bags):
+        _, held_out = fit_prior("kernel", bags, 0)
+        logits, tags = held_out.logits, bags.captions.toarray()
+        return (np.logaddexp(0, logits) - tags * logits).mean()
+
+    p = truth.mean(axis=0)
+    frequency = -(truth * np.log(p) + (1 - truth) * np.log(1 - p)).mean()
+    shuffled = train.with_tags(truth[np.random.default_rng(0).permutation(len(truth))], train.tag_names)
+    assert log_loss(train) < 0.8 * frequency
+    assert 0.97 * frequency < log_loss(shuffled) < 1.1 * frequency
+
+
+def test_whole_picture_embeddings_reach_a_regressor(train):
+    pictures = {"net": train.captions.toarray().astype(float)}
+    told = Bags(train.views, train.offsets, train.captions, train.tag_names, pictures=pictures)
+    scores = Regressor(Ridge(alpha=1e-3)).fit(told).decision_scores(told)
+    assert np.abs(scores - pictures["net"]).max() < 0.1
+
+
+def test_names_learners_regressors_and_lists_are_experts():
+    kinds = [type(one) for one in experts_of(["kernel", "neighbours", "linear", KNN(k=3), Ridge()], 5)]
+    assert kinds == [KernelRidge, KNN, LinearRanker, KNN, Regressor]
+    assert experts_of("kernel", 5)[0].random_state == 5
+    assert experts_of(KNN(k=3), 5)[0].k == 3
+
+
+@pytest.mark.parametrize("wrong", ["kernels", 3, [], ["kernel", None], Ridge])
+def test_what_is_no_expert_is_refused_in_one_line(wrong):
+    with pytest.raises(ParameterError, match="context must") as caught:
+        experts_of(wrong, 0)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_regressor_of_one_output_is_refused():
+    class One(Ridge):
+        def predict(self, X):
+            return super().predict(X)[:, 0]
+
+    bags = Bags(np.eye(6, dtype=int), np.arange(7), tags=np.eye(6, dtype=int)[:, :3])
+    with pytest.raises(ParameterError, match="MultiOutputRegressor"):
+        Regressor(One()).fit(bags).decision_scores(bags)

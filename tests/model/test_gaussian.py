@@ -1,0 +1,167 @@
+"""Gaussian and linear instances against SciPy's density, loops, and perturbed parameters."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from tagmix import Bags
+from tagmix.arrays import entries_of
+from tagmix.kernels import compiled, reference
+from tagmix.model import estep, mstep
+from tagmix.model.gaussian import PULL, SHRINKAGE, Gaussian, Projection
+from tagmix.model.linear import Linear
+from tagmix.model.params import Settings
+
+N_TAGS = 5
+
+
+@pytest.fixture(scope="module")
+def bags():
+    rng = np.random.default_rng(0)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 5, 25))])
+    tags = (rng.random((25, N_TAGS)) < 0.4).astype(int)
+    tags[3] = 0  # an image without a caption
+    mixed = rng.normal(size=(offsets[-1], 6)) @ rng.normal(size=(6, 6)) + 3
+    words = rng.poisson(1.0, (offsets[-1], 8))
+    return Bags({"net": mixed, "words": words}, offsets, tags=tags)
+
+
+@pytest.fixture(scope="module")
+def model(bags):
+    return mstep.start(bags, Settings({"net": 1.0}), 0.1).instances["net"]
+
+
+def own_blocks(bags, matrix):
+    """Return the values of every image's own tags, image after image."""
+    tags, starts = bags.captions.toarray() > 0, bags.offsets
+    return np.concatenate([matrix[starts[n] : starts[n + 1]][:, tags[n]].ravel() for n in range(len(bags))])
+
+
+@pytest.mark.parametrize("kernels", [reference, compiled])
+def test_evidence_is_the_log_density_of_the_projected_region(bags, model, kernels):
+    x = model.projection(bags.views["net"])
+    covariance = np.linalg.inv(model.precision)
+    expected = np.column_stack([multivariate_normal(m, covariance).logpdf(x) for m in model.means])
+    every, entries = np.ones(expected.size), entries_of(bags.captions, bags.offsets)
+    own = np.ones(entries.block_starts[-1])
+    computed = replace(model, kernels=kernels)
+    computed.add_evidence(bags.views["net"], 0.5, bags.offsets, None, every)
+    computed.add_evidence(bags.views["net"], 0.5, bags.offsets, entries, own)
+    np.testing.assert_allclose(every.reshape(expected.shape), 1 + 0.5 * expected, rtol=1e-9)
+    np.testing.assert_allclose(own, 1 + 0.5 * own_blocks(bags, expected), rtol=1e-9)
+
+
+def log_posterior(model, x, phi, means, covariance):
+    """Return Σφ log N + log p(μ | Σ) + log p(Σ), by SciPy, up to a constant."""
+    value = sum(
+        phi[:, c] @ multivariate_normal(means[c], covariance).logpdf(x)
+        + multivariate_normal(np.zeros(len(covariance)), covariance / PULL).logpdf(means[c])
+        for c in range(len(means))
+    )
+    log_determinant = np.linalg.slogdet(covariance)[1]
+    trace = np.trace(np.linalg.inv(covariance))
+    return value - 0.5 * model.weight * (log_determinant + model.spread * trace)
+
+
+def updated_by(model, bags, phi):
+    statistics = model.empty_statistics()
+    model.add_statistics(bags.views["net"], phi.ravel(), bags.offsets, None, statistics)
+    return model.updated(statistics, learn_prior=True)
+
+
+def test_an_update_cannot_be_improved_in_any_direction(bags, model):
+    rng = np.random.default_rng(1)
+    phi = rng.dirichlet(np.ones(N_TAGS), bags.n_regions)
+    fresh = updated_by(model, bags, phi)
+    x, covariance = fresh.projection(bags.views["net"]), np.linalg.inv(fresh.precision)
+    best = log_posterior(model, x, phi, fresh.means, covariance)
+    for _ in range(20):
+        step = rng.normal(size=fresh.means.shape)
+        root = np.eye(len(covariance)) + 1e-3 * rng.normal(size=covariance.shape)
+        assert log_posterior(model, x, phi, fresh.means + 1e-3 * step, covariance) < best
+        assert log_posterior(model, x, phi, fresh.means, root @ covariance @ root.T) < best
+
+
+def test_the_divergence_is_minus_the_log_prior_up_to_a_constant(bags, model):
+    rng = np.random.default_rng(2)
+    some = [updated_by(model, bags, rng.dirichlet(np.ones(N_TAGS), bags.n_regions)) for _ in range(3)]
+
+    def expected(one):
+        nobody = np.zeros((0, len(one.precision)))
+        return log_posterior(one, nobody, np.zeros((0, N_TAGS)), one.means, np.linalg.inv(one.precision))
+
+    differences = [one.divergence() + expected(one) for one in some]
+    np.testing.assert_allclose(differences, differences[0], rtol=1e-9)
+
+
+def test_statistics_of_own_tags_are_those_of_all_with_nothing_elsewhere(bags, model):
+    rng = np.random.default_rng(3)
+    entries = entries_of(bags.captions, bags.offsets)
+    owner = np.repeat(np.arange(len(bags)), np.diff(bags.offsets))
+    held = (bags.captions.toarray() > 0)[owner]
+    phi = rng.random(held.shape) * held
+    phi /= np.maximum(phi.sum(axis=1, keepdims=True), 1e-300)
+    every, own = model.empty_statistics(), model.empty_statistics()
+    model.add_statistics(bags.views["net"], phi.ravel(), bags.offsets, None, every)
+    model.add_statistics(bags.views["net"], own_blocks(bags, phi), bags.offsets, entries, own)
+    assert not held[owner == 3].any()
+    np.testing.assert_allclose(own, every, rtol=1e-9, atol=1e-9)
+    x = model.projection(bags.views["net"])[held.any(axis=1)]
+    np.testing.assert_allclose(own[N_TAGS:, :-1], x.T @ x, rtol=1e-9, atol=1e-9)
+
+
+def test_a_prior_of_nobody_has_the_spread_of_the_regions_and_shrinks_as_promised(bags):
+    empty = Gaussian.empty(N_TAGS, bags.views["net"])
+    x = empty.projection(bags.views["net"])
+    assert empty.spread == pytest.approx(x.var(axis=0).mean())
+    n = bags.n_regions + N_TAGS
+    assert empty.weight / (empty.weight + n) == pytest.approx(SHRINKAGE)
+
+
+def test_directions_are_the_principal_ones_of_standardised_columns(bags):
+    view = bags.views["net"]
+    small = Projection.of(view, 3)(view)
+    scaled = (view - view.mean(axis=0)) / view.std(axis=0)
+    singular = np.linalg.svd(scaled, compute_uv=False)[:3]
+    np.testing.assert_allclose(small.T @ small, np.diag(singular**2), atol=1e-8)
+
+
+def test_constant_columns_and_more_directions_than_columns_do_no_harm():
+    view = np.column_stack([np.ones(9), np.arange(9.0), np.arange(9.0) ** 2, np.full(9, 1e12)])
+    small = Projection.of(view, 64)(view)
+    assert small.shape == (9, 2)
+    assert np.isfinite(small).all()
+    assert Projection.of(np.ones((4, 3)))(np.ones((4, 3))).tolist() == [[0.0]] * 4
+
+
+def test_the_bound_rises_with_words_embeddings_and_a_scorer_together(bags):
+    rng = np.random.default_rng(5)
+    scorer = Linear(np.zeros(6), np.ones(6), rng.normal(size=(N_TAGS, 7)))
+    kappa = {"net": 0.6, "words": 0.3, "net:linear": 0.8}
+    settings = Settings(kappa, given=True)
+    captioned = bags[np.flatnonzero(bags.captions.sum(axis=1) > 0)]
+    params = mstep.start(captioned, settings, 0.3, {"net:linear": scorer})
+    bounds = []
+    for _ in range(12):
+        posterior = estep.guided_posterior(captioned, params, settings)
+        total = estep.accumulate(captioned, posterior, params, settings, estep.Statistics.of_nothing(params))
+        bounds.append(mstep.total_bound(params, total, settings, False))
+        params = mstep.update(params, total, settings, learn_rates=False)
+    assert min(np.diff(bounds)) > 0
+    assert params.instances["net:linear"] is scorer
+
+
+@pytest.mark.parametrize("kernels", [reference, compiled])
+def test_a_linear_scorer_is_a_dot_product_and_a_bias(bags, kernels):
+    rng = np.random.default_rng(6)
+    weights = rng.normal(size=(N_TAGS, 7))
+    scorer = Linear(np.full(6, 3.0), np.full(6, 2.0), weights, kernels)
+    expected = (bags.views["net"] - 3) / 2 @ weights[:, :-1].T + weights[:, -1]
+    every, entries = np.zeros(expected.size), entries_of(bags.captions, bags.offsets)
+    own = np.zeros(entries.block_starts[-1])
+    scorer.add_evidence(bags.views["net"], 2.0, bags.offsets, None, every)
+    scorer.add_evidence(bags.views["net"], 2.0, bags.offsets, entries, own)
+    np.testing.assert_allclose(every, 2 * expected.ravel(), rtol=1e-9)
+    np.testing.assert_allclose(own, 2 * own_blocks(bags, expected), rtol=1e-9)

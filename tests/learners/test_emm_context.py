@@ -12,6 +12,8 @@ import tagmix
 from tagmix import EMM, KNN, Bags, BagsError, ModelFileError, ParameterError, storage
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.context.fitting import POWERS, REGION_POWERS
+from tagmix.learners.context.tuning import instances_of
+from tagmix.learners.tuning import choose_evidence
 
 KERNEL = {"learning": "likelihood", "context": "kernel", "evidence": 0.1, "calibration_folds": 3}
 
@@ -242,3 +244,36 @@ def test_bags_described_otherwise_are_refused(planted, embedded):
     without_scene = Bags(bags[:5].views, bags[:5].offsets)
     with pytest.raises(BagsError, match="scene"):
         emm.predict_proba(without_scene)
+
+
+def test_without_folds_the_context_alone_ranks_and_its_power_is_the_usual_one(planted):
+    emm = EMM(**{**KERNEL, "calibration_folds": 0}).fit(planted[0][:180])
+    assert (emm.context_.power, emm.context_.region_power, emm.calibration_) == (2.0, 0.0, None)
+    free = planted[0][180:].with_tags(None)
+    order = np.argsort(-emm.context_.prior.logits(free), axis=1)
+    np.testing.assert_array_equal(emm.top_tags(free, 3), order[:, :3])
+    told = EMM(**{**KERNEL, "calibration_folds": 0}, context_power=0.7).fit(planted[0][:180])
+    assert told.context_.power == 0.7
+
+
+def test_kappa_is_chosen_by_captions_and_turns_a_view_of_noise_down(planted):
+    bags, truth = planted
+    noise = np.random.default_rng(3).poisson(1.0, (bags.n_regions, 20))
+    noisy = Bags(
+        {"noise": noise, **bags.views}, bags.offsets, bags.captions, bags.tag_names, pictures=bags.pictures
+    )
+    emm = EMM(**KERNEL)
+    counted = []
+    choice = choose_evidence(emm, noisy[:180], progress=counted.append)
+    assert choice.evidence["words"] >= 3 * choice.evidence["noise"]
+    assert choice.tried[tuple(choice.evidence.values())] == max(choice.tried.values())
+    assert counted == list(range(1, len(choice.tried) + 1))
+    assert choice.accuracy > choice.frequency
+    fitted = emm.set_params(evidence=choice.evidence).fit(noisy[:180])
+    assert named_rightly(fitted, noisy[180:], truth[180:]) > 0.7
+
+
+def test_every_view_of_embeddings_is_offered_a_gaussian_and_a_scorer(embedded):
+    assert instances_of(embedded[0]) == ["words", "net", "net:linear"]
+    choice = choose_evidence(EMM(**KERNEL), embedded[0][:120])
+    assert list(choice.evidence) == ["words", "net", "net:linear"]

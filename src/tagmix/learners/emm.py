@@ -45,21 +45,21 @@ class EMM(BaseEstimator):
         are Gaussian; "view:linear" adds a linear scorer of one.
     context : what the whole picture says of its tags, the prior of its regions: "kernel", "neighbours",
         "linear", a learner over Bags, a regressor of scikit-learn, or several, pooled. None is the paper.
-    context_power : τ, the power of the context in a region's tag; None chooses it.
+    context_power : τ, the power of the context in a region's tag; None chooses it, by calibration's folds.
     supervision : "hard" explains a captioned picture by its own tags only; a number multiplies the
         paper's guidance w(y+δ)/M (1 is the paper) and lets every tag in, at a cost of all tags.
     max_iter, tol : stop when an iteration gains less than ``tol`` of the bound.
     eta, learn_eta : the Dirichlet prior of words, to start from; learnt by default.
     chi : shape and rate of the Gamma prior of λ.
     nu1, nu2 : the margin problem's weights on ‖w‖² and on the slack (Eq. 4).
-    margin_posterior : constrain the posterior of prediction ("free") or that of the caption ("guided", paper).
+    margin_posterior : constrain the posterior of prediction ("free") or of the caption ("guided", paper).
     margin_rounds : how often the margins' multipliers δ are fed back into the E-step.
     margin_tol : the relative duality gap at which the margin problem is solved.
     calibration_folds : folds for probabilities and thresholds, each trains once more; 0 leaves them out.
     estep_tol, estep_max_iter : when the explanation of one image has settled, in regions.
     memory_mb : how much a shard's arrays may take.
     warm_start : start from the last fit, which must have had the same tags and words.
-    random_state : how images are dealt to the calibration's folds; nothing else is drawn.
+    random_state : how images are dealt to folds; with a context, also which it is tuned on.
     n_jobs : threads; -1 takes all cores. It never changes a bit of the result.
     kernels : "compiled", or "reference", the slow definition in NumPy.
     verbose : 1 shows a bar on a terminal, 2 prints a line an iteration.
@@ -195,8 +195,9 @@ class EMM(BaseEstimator):
         For the probability that a tag is right, see ``predict_marginals``.
         """
         scores = self._scores(X, rates)
-        if self.context_ is not None:
-            scores = scores / (1 + scores)  # odds, as probabilities
+        if self.context_ is not None:  # odds; calibration has a slope a tag, which ranks better
+            known = self.calibration_
+            scores = scores / (1 + scores) if known is None else probabilities(scores, known)
         return scores / scores.sum(axis=1, keepdims=True)
 
     def _scores(self, X: Any, rates: Any) -> Floats:

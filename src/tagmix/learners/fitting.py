@@ -2,6 +2,8 @@
 
 import difflib
 import warnings
+from collections.abc import Mapping
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, ParameterError
 from tagmix.learners.calibration import Calibration, fit_calibration
-from tagmix.learners.context.fitting import Context, join
+from tagmix.learners.context.fitting import USUAL_POWER, Context, Regions, join
 from tagmix.learners.context.prior import fit_prior
 from tagmix.learners.context.scorer import scorers_of
 from tagmix.learners.inputs import check_no_rates, check_rates, useful_images
@@ -158,14 +160,27 @@ def _set_deltas(corpus: Corpus, solution: MarginSolution, shares: Any) -> None:
 def learn_context(emm: "EMM", corpus: Corpus) -> tuple[Context, Calibration | None]:
     """Return what whole pictures say, and how it joins with what regions say."""
     prior, held_out = fit_prior(emm.context, corpus.bags, emm.random_state)
+    if not emm.calibration_folds:
+        power = USUAL_POWER if emm.context_power is None else float(emm.context_power)
+        return Context(prior, power, 0.0, {}), None
 
-    def params_of(part: Bags) -> Params:
-        fold = Corpus(part, corpus.settings, corpus.memory)
-        with Monitor(emm.tol, emm.max_iter, 0, None) as monitor:
-            start = mstep.start(part, corpus.settings, emm.eta, scorers_of(part, corpus.settings))
-            return expectation_maximisation(fold, start, monitor, emm.max_iter, emm.learn_eta)
+    regions = Regions(partial(learn_regions, emm, corpus.settings), corpus.settings, corpus.memory)
+    return join(emm, corpus.bags, prior, held_out, regions)
 
-    return join(emm, corpus, prior, held_out, params_of)
+
+def learn_regions(
+    emm: "EMM", settings: Settings, bags: Bags, fold: int, scorers: Mapping[str, Any] | None = None
+) -> Params:
+    """Return what these pictures teach about regions, in silence; ``scorers`` may be known already."""
+    known = scorers_of(bags, settings) if scorers is None else scorers
+    with Monitor(emm.tol, emm.max_iter, 0, None) as monitor:
+        return expectation_maximisation(
+            Corpus(bags, settings, emm.memory_mb * 2**20),
+            mstep.start(bags, settings, emm.eta, known),
+            monitor,
+            emm.max_iter,
+            emm.learn_eta,
+        )
 
 
 def calibrate(emm: "EMM", corpus: Corpus) -> Calibration | None:

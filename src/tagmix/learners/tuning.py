@@ -19,18 +19,19 @@ from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.evaluation.search import PASSES, line_search
 from tagmix.learners.calibration import fit_calibration, probabilities
+from tagmix.learners.context.tuning import choose_by_agreement
 from tagmix.learners.emm import EMM
 
 START = 0.1
 # Steps of three around it, four down and two up.
 VALUES = tuple(round(START * 3.0**step, 6) for step in range(-4, 3))
 # More pictures than this would not change the choice, only its price.
-ENOUGH = 2000
+ENOUGH, ENOUGH_WITH_CONTEXT = 2000, 1000
 Evidence = dict[str, float]
 
 
 class Choice(NamedTuple):
-    """κ a view; the top-k accuracy on held-out pictures with it, and by tag frequency; all that was tried."""
+    """κ of each view or scorer; the top-k accuracy on held-out pictures, and by tag frequency; all tried."""
 
     evidence: Evidence
     accuracy: float
@@ -52,7 +53,7 @@ def choose_evidence(
     Tags are ranked by calibrated probability, as they are shown; k is 5, or half of the tags where they are
     fewer than 10. ``progress`` is called with the number of settings tried so far, at most ``most_tried``.
     """
-    part = _some(bags, seed)
+    part = _some(bags, seed, ENOUGH if emm.context is None else ENOUGH_WITH_CONTEXT)
     views = list(part.views)
     if len(part) < 2 * folds:
         raise BagsError(
@@ -60,6 +61,11 @@ def choose_evidence(
             f"{len(part)}: add some, or give evidence (0.1 is a fair guess)."
         )
     shown = k or max(1, min(5, part.n_tags // 2))
+    if emm.context is not None:
+        found, held_out = choose_by_agreement(emm, part, VALUES, START, seed, progress)
+        tried = {tuple(setting.values()): value for setting, value in found.tried}
+        reached = top_k_accuracy(part[held_out.rows].captions, held_out.logits, shown)
+        return Choice(found.setting, reached, _frequency_accuracy(part, shown, folds, seed), tried)
 
     def accuracy(evidence: Evidence) -> float:
         return _held_out_accuracy(clone(emm).set_params(evidence=evidence), part, shown, folds, seed)
@@ -79,10 +85,10 @@ def most_tried(n_views: int) -> int:
     return len(VALUES) if n_views == 1 else len(VALUES[::2]) + PASSES * (len(VALUES) - 1) * n_views
 
 
-def _some(bags: Bags, seed: int) -> Bags:
+def _some(bags: Bags, seed: int, enough: int) -> Bags:
     """Return the captioned pictures, at most so many as are enough."""
     useful = np.flatnonzero((np.diff(bags.captions.indptr) > 0) & (np.diff(bags.offsets) > 0))
-    chosen = np.random.default_rng(seed).permutation(useful)[:ENOUGH]
+    chosen = np.random.default_rng(seed).permutation(useful)[:enough]
     return bags[np.sort(chosen)]
 
 

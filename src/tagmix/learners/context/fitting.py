@@ -8,7 +8,7 @@ Too little context lets evidence name tags that the picture does not have; too m
 regions, which the caption's own tags share.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,14 +21,15 @@ from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.calibration import Calibration, fit_calibration
 from tagmix.learners.context.prior import ContextPrior, HeldOut
-from tagmix.learners.training import Corpus, shard_size
+from tagmix.learners.training import shard_size
 from tagmix.model.estep import evidence_of
-from tagmix.model.params import Params
+from tagmix.model.params import Params, Settings
 
 if TYPE_CHECKING:
     from tagmix.learners.emm import EMM
 
 POWERS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+USUAL_POWER = 2.0
 REGION_POWERS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 # The share of a picture that a tag without any region is taken to have.
 LEAST_SHARE = 1e-3
@@ -60,66 +61,87 @@ def joined(logits: Floats, shares: Floats, region_power: float) -> Floats:
     return logits + region_power * np.log(np.maximum(shares, 0.0) + LEAST_SHARE)
 
 
-class Trial(NamedTuple):
-    """Held-out pictures under each power: how many regions agree, of how many, and the tags' shares."""
+class Regions(NamedTuple):
+    """How a model of regions is learnt, from pictures and the number of their fold, and used."""
 
-    agreeing: Ints
-    n_regions: int
-    shares: list[Any]
+    learn: Callable[[Bags, int], Params]
+    settings: Settings
+    memory: float
+
+
+class Trial(NamedTuple):
+    """What held-out pictures say of a model of regions and of the context's powers.
+
+    ``agreement``: the share of regions whose tag a caption would not change, by power. ``coverage``: the
+    share of the captions' tags that some region gets when the caption is known. ``shares``: pictures × tags,
+    by power.
+    """
+
+    agreement: dict[float, float]
+    coverage: float
+    shares: dict[float, Any]
 
 
 def join(
-    emm: "EMM", corpus: Corpus, prior: ContextPrior, held_out: HeldOut, params_of: Any
+    emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions: Regions
 ) -> tuple[Context, Calibration]:
-    """Return the context with its powers, and the calibration of joined scores.
-
-    ``params_of`` learns the model of regions from some pictures.
-    """
-    bags = corpus.bags
+    """Return the context with its powers, and the calibration of joined scores."""
     powers = POWERS if emm.context_power is None else (float(emm.context_power),)
     folds = max(2, min(emm.calibration_folds, len(bags) // 2))
     seed = int(check_random_state(emm.random_state).randint(2**31 - 1))
-    trial = _try(bags, held_out, corpus, powers, folds, params_of, seed)
-    best = int(np.argmax(trial.agreeing))
-    agreement = {p: float(a / max(1, trial.n_regions)) for p, a in zip(powers, trial.agreeing, strict=True)}
+    trial = try_powers(bags, held_out, regions, powers, folds, seed, with_shares=True)
+    power = max(powers, key=lambda p: trial.agreement[p])
     truth = bags[held_out.rows].captions.toarray().astype(np.float64)
-    shares, k = trial.shares[best].astype(np.float64), max(1, min(5, bags.n_tags // 2))
+    shares, k = trial.shares[power].astype(np.float64), max(1, min(5, bags.n_tags // 2))
     reached = [top_k_accuracy(truth, joined(held_out.logits, shares, c), k) for c in REGION_POWERS]
-    context = Context(prior, powers[best], REGION_POWERS[int(np.argmax(reached))], agreement)
+    context = Context(prior, power, REGION_POWERS[int(np.argmax(reached))], trial.agreement)
     odds = np.exp(context.joined(held_out.logits, shares))
     return context, fit_calibration(odds, truth)
 
 
-def _try(
-    bags: Bags, held_out: HeldOut, corpus: Corpus, powers: Any, folds: int, params_of: Any, seed: int
+def try_powers(
+    bags: Bags,
+    held_out: HeldOut,
+    regions: Regions,
+    powers: Sequence[float],
+    folds: int,
+    seed: int,
+    with_shares: bool,
 ) -> Trial:
     """Hold pictures out in turn, learn regions from the others, and try each power on the held-out ones."""
-    agreeing, n_regions = np.zeros(len(powers), dtype=np.int64), 0
-    shares = [np.zeros((len(held_out.rows), bags.n_tags), dtype=np.float32) for _ in powers]
-    for at, shard, evidence in _held_out_evidence(bags, held_out.rows, corpus, folds, params_of, seed):
+    agreeing = dict.fromkeys(powers, 0)
+    n_regions = n_tags = n_covered = 0
+    shape = (len(held_out.rows) if with_shares else 0, bags.n_tags)
+    shares = {power: np.zeros(shape, dtype=np.float32) for power in powers}
+    for at, shard, evidence in _held_out_evidence(bags, held_out.rows, regions, folds, seed):
         sizes = np.diff(shard.offsets)
         log_prior = np.repeat(log_expit(held_out.logits[at]), sizes, axis=0)
         own = np.repeat(shard.captions.toarray() > 0, sizes, axis=0)
         captioned = np.where(own, evidence, -np.inf).argmax(axis=1)
+        pairs = np.repeat(np.arange(len(shard)), sizes) * bags.n_tags + captioned
         n_regions += len(evidence)
-        for i, power in enumerate(powers):
-            phi = softmax(evidence + power * log_prior, axis=1)
-            agreeing[i] += int((phi.argmax(axis=1) == captioned).sum())
-            shares[i][at] = np.add.reduceat(phi, shard.offsets[:-1], axis=0) / sizes[:, None]
-    return Trial(agreeing, n_regions, shares)
+        n_tags += shard.captions.nnz
+        n_covered += len(np.unique(pairs))
+        for power in powers:
+            logits = evidence + power * log_prior
+            agreeing[power] += int((logits.argmax(axis=1) == captioned).sum())
+            if with_shares:
+                sums = np.add.reduceat(softmax(logits, axis=1), shard.offsets[:-1], axis=0)
+                shares[power][at] = sums / sizes[:, None]
+    agreement = {power: n / max(1, n_regions) for power, n in agreeing.items()}
+    return Trial(agreement, n_covered / max(1, n_tags), shares)
 
 
 def _held_out_evidence(
-    bags: Bags, rows: Ints, corpus: Corpus, folds: int, params_of: Any, seed: int
+    bags: Bags, rows: Ints, regions: Regions, folds: int, seed: int
 ) -> Iterator[tuple[Ints, Bags, Floats]]:
     """Yield places among ``rows``, their pictures, and the evidence of regions by a model without them."""
     place = np.full(len(bags), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
-    for train, test in picture_folds(len(bags), folds, seed=seed):
+    for number, (train, test) in enumerate(picture_folds(len(bags), folds, seed=seed)):
         asked = np.sort(test[place[test] >= 0])
         if not len(asked):
             continue
-        params: Params = params_of(bags[train])
-        part, settings = bags[asked], corpus.settings
-        for where in part.shards(shard_size(part, False, corpus.memory)):
-            yield place[asked[where]], part[where], evidence_of(part[where], params, settings)
+        params, part = regions.learn(bags[train], number), bags[asked]
+        for where in part.shards(shard_size(part, False, regions.memory)):
+            yield place[asked[where]], part[where], evidence_of(part[where], params, regions.settings)

@@ -14,6 +14,7 @@ from tagmix.evaluation.metrics import top_tags
 from tagmix.images.describe import Describer
 from tagmix.images.sketch import Words
 from tagmix.learners.emm import EMM
+from tagmix.learners.inputs import word_views
 from tagmix.learners.tuning import Choice, choose_evidence, most_tried
 
 # Photos described before their tags are inferred: bounds the memory, and costs no speed.
@@ -154,9 +155,11 @@ def train(
     tell = progress or (lambda stage, done, of: None)
     describer.progress = tell
     bags = describer.fit(album).transform(album)
-    choice = None
+    words, choice = word_views(bags), None
+    if isinstance(evidence, float | int) and len(words) < len(bags.views):
+        evidence = dict.fromkeys(words, evidence)  # EMM reads no others
     if evidence is None:
-        most = most_tried(len(bags.views))
+        most = most_tried(len(words))
         choice = choose_evidence(model, bags, progress=lambda tried: tell("evidence", tried, most))
         evidence = choice.evidence
     tell("model", 0, 1)

@@ -71,6 +71,8 @@ def command(
         raise
     training.annotator.save(path)
     tell_problems(describer.problems_, "picture")
+    if unread := [view for view in training.bags.views if view not in training.annotator.model.widths_]:
+        click.echo(f"not read by this model, which learns from words: {', '.join(unread)}")
     for line in summary(training):
         click.echo(line)
     click.echo(str(path))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tagmix.arrays import Ints
+from tagmix.arrays import Ints, is_sparse
 from tagmix.bags import Bags
 from tagmix.datasets import Album, Item
 from tagmix.errors import AlbumError, ImageError, TagmixError
@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 
 class DataSet(NamedTuple):
-    """A prepared data set: its name, its views and how many parts lie in its folder."""
+    """A prepared data set: its name, its views (those that are no words: ``dense``), its parts."""
 
     name: str
     views: tuple[str, ...]
@@ -50,6 +50,7 @@ class DataSet(NamedTuple):
     n_tags: int
     knows_regions: bool
     problems: tuple[str, ...]
+    dense: tuple[str, ...] = ()
 
 
 def save_parts(folder: Path, name: str, parts: Sequence[Part], mark: str, problems: Sequence[str]) -> DataSet:
@@ -71,9 +72,11 @@ def save_parts(folder: Path, name: str, parts: Sequence[Part], mark: str, proble
 
 def _data_set(name: str, parts: Iterable[Part], problems: Sequence[str]) -> DataSet:
     """Return what the parts are; only one of them is in memory at a time."""
-    facts = [(tuple(p.train.views), len(p.train), p.train.n_tags, p.knows_regions) for p in parts]
+    facts = [(p.train.views, len(p.train), p.train.n_tags, p.knows_regions) for p in parts]
     views, n_train, n_tags, _ = facts[0]
-    return DataSet(name, views, len(facts), n_train, n_tags, any(fact[-1] for fact in facts), tuple(problems))
+    knows = any(fact[-1] for fact in facts)
+    dense = tuple(view for view, matrix in views.items() if not is_sparse(matrix))
+    return DataSet(name, tuple(views), len(facts), n_train, n_tags, knows, tuple(problems), dense)
 
 
 def saved(folder: Path, name: str, mark: str) -> DataSet | None:
@@ -205,7 +208,8 @@ def _mark(album: Album, describer: Describer, *more: Any) -> str:
     """Return a print of the pictures, their tags and regions, and the way they are described."""
     d = describer
     words = (d.n_words, d.n_colours, d.vocabulary_pictures, d.vocabulary_patches, d.restarts)
-    how = (FORM, VERSION, d.recipe, words, album.mask_labels, *more)
+    network = () if d.network is None else (d.network.settings,)
+    how = (FORM, VERSION, d.recipe, words, album.mask_labels, *more, *network)
     digest = hashlib.sha256(repr(how).encode(errors="surrogatepass"))
     for item in album:
         facts = (str(item.image), item.tags, item.split, item.regions, _stamp(item.image), _stamp(item.mask))

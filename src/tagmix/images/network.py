@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tagmix.errors import ImageError, NetworkError
 from tagmix.images import network_session
-from tagmix.images.network_file import Settings, read_toml
+from tagmix.images.network_file import Settings, read_toml, shown
 from tagmix.images.region_means import region_means
 
 
@@ -44,21 +44,48 @@ class Network:
         own = (self.settings, self.place, self.widths, self.picture_widths, self.model)
         return Network, own  # a session stays in its process
 
+    def plain(self) -> dict[str, Any]:
+        """Return what a trained model keeps of its network: all but the weights."""
+        widths = [list(self.widths.values()), list(self.picture_widths.values())]
+        return {"settings": self.settings.plain(), "place": str(self.place), "widths": widths}
+
+    @classmethod
+    def of(cls, kept: Any) -> "Network":
+        """Return the network of what ``plain`` gave, checked as a stranger's; nothing is opened yet."""
+        settings, place = Settings.of(kept["settings"]), kept["place"]
+        if not isinstance(place, str) or "\0" in place:
+            raise NetworkError(f"a network's place must be a path, got {place!r:.60}: train the model again.")
+        asked = (settings.regions, settings.picture)
+        maps, whole = (_widths(*pair) for pair in zip(asked, kept["widths"], strict=True))
+        return cls(settings, Path(place), maps, whole)
+
     def found(self, place: Path | None = None) -> "Network":
         """Return the network with its file, by the TOML at its place or another; it must be the same."""
         if place is None and self.model is not None:
             return self
-        other = load_network(place or self.place)
-        where = network_session.shown(other.place)
+        try:
+            other = load_network(place or self.place)
+        except NetworkError as error:
+            if place is not None:
+                raise
+            raise NetworkError(
+                f"{error} The model was trained with this network; if its TOML lies elsewhere now, give it "
+                "by --network."
+            ) from error
+        where = shown(other.place)
         if other.settings.sha256 != self.settings.sha256:
             raise NetworkError(
                 f"the model was trained with the network of sha256 {self.settings.sha256[:16]}…, that of "
                 f"{where} has {other.settings.sha256[:16]}…: give the right TOML (--network), or train again."
             )
         if other != replace(self, place=other.place, model=other.model):
+            was, now = self.settings.plain(), other.settings.plain()
+            changed = [
+                f"{name} = {value}, not {now[name]}" for name, value in was.items() if value != now[name]
+            ]
             raise NetworkError(
-                f"the model was trained with the network's settings {self.settings.plain()}, {where} says "
-                f"{other.settings.plain()}: set them back, or train again."
+                f"the model was trained with other settings than {where} has "
+                f"({', '.join(changed) or 'numbers of channels'}): set them back, or train again."
             )
         return other
 
@@ -94,8 +121,7 @@ def load_network(path: str | os.PathLike[str]) -> Network:
         found = network.describe(np.full((64, 64, 3), 127, np.uint8), np.zeros((64, 64), np.int32))
     except ImageError as error:
         raise NetworkError(
-            f"the network {network_session.shown(model)} must give numbers for a grey picture, which "
-            f"{error!s:.200}"
+            f"the network {shown(model)} must give numbers for a grey picture, which {error!s:.200}"
         ) from error
     widths = {name: one.shape[1] for name, one in zip(settings.regions, found.regions, strict=True)}
     whole = {name: len(one) for name, one in zip(settings.picture, found.picture, strict=True)}
@@ -122,6 +148,15 @@ def input_shape(height: int, width: int, settings: Settings) -> tuple[int, int]:
         return settings.size
     scale, step = settings.size / math.sqrt(height * width), settings.multiple
     return max(1, round(height * scale / step)) * step, max(1, round(width * scale / step)) * step
+
+
+def _widths(names: tuple[str, ...], widths: Any) -> dict[str, int]:
+    good = all(isinstance(width, int) and 1 <= width <= network_session.MAX_CHANNELS for width in widths)
+    if not good:
+        raise NetworkError(
+            f"a network's widths must be numbers of channels, got {widths!r:.60}: train again."
+        )
+    return dict(zip(names, widths, strict=True))
 
 
 def _whole(output: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -99,11 +99,9 @@ class Described(NamedTuple):
 
 def read_toml(path: Path) -> Described:
     """Return what a network's TOML says; the model file is named relative to it."""
-    place = f"{printable(path)!r:.200}"
+    place, content = shown(path), bytes_of(path, MAX_TOML_BYTES)
     try:
-        given = tomllib.loads(get(path, MAX_TOML_BYTES).decode())
-    except OSError as error:
-        raise NetworkError(f"{place} cannot be read ({error.strerror or error}): check the path.") from error
+        given = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # a TOMLDecodeError is a ValueError
         raise NetworkError(
             f"{place} must be a TOML file that describes a network ({error!s:.100}): see "
@@ -115,6 +113,20 @@ def read_toml(path: Path) -> Described:
             f'{place} must name the network\'s file as model = "….onnx", got {model!r:.60}: add the line.'
         )
     return Described(path.parent / model, given)
+
+
+def bytes_of(path: Path, most: int) -> bytes:
+    """Return the content of a plain file of at most so many bytes; NetworkError if there is none."""
+    try:
+        return get(path, most)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or (str(error) if path.exists() else "there is none")
+        raise NetworkError(f"{shown(path)} cannot be read ({reason}): check the path.") from error
+
+
+def shown(path: Path) -> str:
+    """Return a path for a message."""
+    return f"{printable(path)!r:.200}"
 
 
 def _expect(holds: bool, settings: Settings, name: str, what: str) -> None:

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagmix.errors import NetworkError, printable
-from tagmix.images.network_file import Settings
-from tagmix.storage import get
+from tagmix.images.network_file import Settings, bytes_of, shown
 
 MAX_MODEL_BYTES = 2**30  # Protobuf, which ONNX is written in, ends at twice this
 MAX_CHANNELS, MAX_CELLS = 2**14, 2**22
@@ -40,13 +39,7 @@ def needed(module: str) -> Any:
 
 def content_of(model: Path, sha256: object = None) -> tuple[bytes, str]:
     """Return the bytes of a network's file and their digest, which must be this one if one is given."""
-    try:
-        content = get(model, MAX_MODEL_BYTES)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise NetworkError(
-            f"the network {shown(model)} cannot be read ({reason}): check the path, or make it again."
-        ) from error
+    content = bytes_of(model, MAX_MODEL_BYTES)
     digest = hashlib.sha256(content).hexdigest()
     if sha256 is not None and sha256 != digest:
         raise NetworkError(
@@ -90,11 +83,6 @@ def run(session: Any, settings: Settings, batch: NDArray[np.float32], model: Pat
     for name, output in outputs.items():
         _check_output(name, output, (4,) if name in settings.regions else (2, 4))
     return outputs
-
-
-def shown(path: Path) -> str:
-    """Return a path for a message."""
-    return f"{printable(path)!r:.200}"
 
 
 def first_line(error: Exception) -> str:

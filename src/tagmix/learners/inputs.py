@@ -82,6 +82,15 @@ def _indicator(y: Any, known: Sequence[str] | None) -> tuple[Any, Sequence[str] 
     return indicator, names
 
 
+def word_views(bags: Bags) -> list[str]:
+    """Return the names of the views that hold word counts; the others are dense.
+
+    >>> word_views(Bags({"sift": np.ones((1, 2), int), "network": np.ones((1, 2))}, [0, 1]))
+    ['sift']
+    """
+    return [name for name, view in bags.views.items() if is_sparse(view)]
+
+
 def check_vocabulary(bags: Bags, widths: dict[str, int]) -> None:
     """Refuse bags that were described by other words than the model's."""
     for view, width in widths.items():

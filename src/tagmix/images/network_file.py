@@ -44,8 +44,8 @@ class Settings:
         _expect(isinstance(self.sha256, str) and bool(_SHA256.fullmatch(self.sha256)), self, "sha256",
                 "64 digits of 0-9a-f")  # fmt: skip
         _expect(_is_name(self.input), self, "input", "the name of the network's input")
-        sides = self.size if isinstance(self.size, tuple) else (self.size,)
-        _expect(len(sides) in (1, 2) and all(_is_whole(side, MAX_SIDE) for side in sides), self, "size",
+        sides = self.size if isinstance(self.size, tuple) and len(self.size) == 2 else (self.size,)
+        _expect(all(_is_whole(side, MAX_SIDE) for side in sides), self, "size",
                 f"a whole number up to {MAX_SIDE:,}, or two: height and width")  # fmt: skip
         _expect(_is_whole(self.multiple, MAX_MULTIPLE), self, "multiple",
                 f"a whole number up to {MAX_MULTIPLE}")  # fmt: skip

@@ -255,12 +255,16 @@ def test_a_network_of_one_size_says_so_if_it_is_asked_for_another(tmp_path):
         (node("Flatten", ["image"], "map"), "got float32 of (1, 3072)"),
         (node("Concat", ["image", "image"], "map", axis=0), "must be floats"),
         (node("Conv", ["image", "wide"], "map"), "at most 16,384 channels"),
+        (node("SplitToSequence", ["image"], "map", axis=1), "must be floats"),
         (node("Log", ["none"], "map"), "NaN or infinite"),
+        (node("Div", ["double", "tiny"], "map"), "NaN or infinite"),
     ],
 )
 def test_outputs_that_describe_no_regions_are_refused(tmp_path, layer, said):
     constants = [constant("wide", np.ones((16_385, 3, 1, 1), np.float32)), constant("zero", np.float32(0))]
-    nodes = [node("Mul", ["image", "zero"], "none"), layer]
+    constants.append(constant("tiny", np.float64(1e-300)))
+    double = node("Cast", ["image"], "double", to=TensorProto.DOUBLE)
+    nodes = [node("Mul", ["image", "zero"], "none"), double, layer]
     assert said in refusal(save_network(tmp_path, nodes, ["map"], constants, picture=[]))
 
 

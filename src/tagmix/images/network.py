@@ -99,8 +99,8 @@ class Network:
         batch = prepared(image, self.settings)
         outputs = network_session.run(self.session[0], self.settings, batch, self.model)
         for name, output in outputs.items():
-            # As float32: what is beyond its range counts as infinite
-            outputs[name] = numbers = output[0].astype(np.float32)
+            with np.errstate(over="ignore"):  # what is beyond the range of float32 is infinite
+                outputs[name] = numbers = output[0].astype(np.float32)
             if not np.isfinite(numbers).all():
                 raise ImageError(f"makes the network's output {name!r:.60} NaN or infinite: leave it out.")
         return Features(

@@ -20,7 +20,7 @@ from tagmix.errors import NetworkError, printable
 from tagmix.images.network_file import Settings, bytes_of, shown
 
 MAX_MODEL_BYTES = 2**30  # Protobuf, which ONNX is written in, ends at twice this
-MAX_CHANNELS, MAX_CELLS = 2**14, 2**22
+MAX_CHANNELS, MAX_NUMBERS = 2**14, 2**26  # of an output
 LOOPS = frozenset({"Loop", "Scan"})
 EXTERNAL = 1  # of TensorProto.data_location
 LISTED = 8  # names in an error
@@ -159,17 +159,16 @@ def _check_input(inputs: list[Any], settings: Settings, name: str) -> None:
 
 
 def _check_output(name: str, output: Any, ranks: tuple[int, ...]) -> None:
-    array = np.asarray(output)
+    shape: tuple[int, ...] = getattr(output, "shape", ())  # a sequence of arrays has none
+    dtype = getattr(output, "dtype", np.dtype(object))
     form = {2: "1 × channels", 4: "1 × channels × rows × columns"}
-    if array.ndim not in ranks or array.shape[0] != 1 or array.dtype.kind != "f" or not array.size:
+    if len(shape) not in ranks or shape[0] != 1 or dtype.kind != "f" or not output.size:
         raise NetworkError(
-            f"the network's output {name!r:.60} must be floats of "
-            f"{' or '.join(form[rank] for rank in ranks)}, got {array.dtype} of {array.shape}: name "
-            "another output."
+            f"the network's output {name!r:.60} must be floats of {' or '.join(form[r] for r in ranks)}, got "
+            f"{dtype} of {shape}: name another output."
         )
-    cells = int(np.prod(array.shape[2:]))
-    if array.shape[1] > MAX_CHANNELS or cells > MAX_CELLS:
+    if shape[1] > MAX_CHANNELS or output.size > MAX_NUMBERS:
         raise NetworkError(
             f"the network's output {name!r:.60} must have at most {MAX_CHANNELS:,} channels and "
-            f"{MAX_CELLS:,} cells, got {array.shape[1]:,} and {cells:,}: name a smaller one."
+            f"{MAX_NUMBERS:,} numbers, got {shape[1]:,} and {output.size:,}: name a smaller one."
         )

@@ -90,7 +90,8 @@ def command(
         before = _bytes(about)
         seed = describer.recipe.seed
         data = prepare_album(out / "data", "album", found, describer, n_folds=folds, seed=seed, progress=tell)
-        read = {name: views_read(name, data.views, data.dense) for name in names}
+        dense = tuple(describer.network.widths) if describer.network else ()
+        read = {name: views_read(name, data.views, dense) for name in names}
         tasks = [Task("album", name, read[name], part) for name in names for part in range(data.n_parts)]
         outcome = run_all(tasks, out, n_jobs=describing["jobs"], again=again, progress=tell)
         tell("page", 0, 1)

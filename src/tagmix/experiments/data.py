@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tagmix.arrays import Ints, is_sparse
+from tagmix.arrays import Ints
 from tagmix.bags import Bags
 from tagmix.datasets import Album, Item
 from tagmix.errors import AlbumError, ImageError, TagmixError
@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 
 class DataSet(NamedTuple):
-    """A prepared data set: its name, its views (those that are no words: ``dense``), its parts."""
+    """A prepared data set: its name, its views and how many parts lie in its folder."""
 
     name: str
     views: tuple[str, ...]
@@ -50,7 +50,6 @@ class DataSet(NamedTuple):
     n_tags: int
     knows_regions: bool
     problems: tuple[str, ...]
-    dense: tuple[str, ...] = ()
 
 
 def save_parts(folder: Path, name: str, parts: Sequence[Part], mark: str, problems: Sequence[str]) -> DataSet:
@@ -72,11 +71,9 @@ def save_parts(folder: Path, name: str, parts: Sequence[Part], mark: str, proble
 
 def _data_set(name: str, parts: Iterable[Part], problems: Sequence[str]) -> DataSet:
     """Return what the parts are; only one of them is in memory at a time."""
-    facts = [(p.train.views, len(p.train), p.train.n_tags, p.knows_regions) for p in parts]
+    facts = [(tuple(p.train.views), len(p.train), p.train.n_tags, p.knows_regions) for p in parts]
     views, n_train, n_tags, _ = facts[0]
-    knows = any(fact[-1] for fact in facts)
-    dense = tuple(view for view, matrix in views.items() if not is_sparse(matrix))
-    return DataSet(name, tuple(views), len(facts), n_train, n_tags, knows, tuple(problems), dense)
+    return DataSet(name, views, len(facts), n_train, n_tags, any(fact[-1] for fact in facts), tuple(problems))
 
 
 def saved(folder: Path, name: str, mark: str) -> DataSet | None:

@@ -7,7 +7,15 @@ if TYPE_CHECKING:
     from tagmix.annotate import Annotator
     from tagmix.bags import Bags
     from tagmix.datasets import Album, open_album
-    from tagmix.errors import AlbumError, BagsError, ImageError, ModelFileError, ParameterError, TagmixError
+    from tagmix.errors import (
+        AlbumError,
+        BagsError,
+        ImageError,
+        ModelFileError,
+        NetworkError,
+        ParameterError,
+        TagmixError,
+    )
     from tagmix.evaluation.metrics import top_k_accuracy
     from tagmix.files import load, save
     from tagmix.images.describe import Describer
@@ -51,6 +59,7 @@ _HOMES = {
     "Describer": "images.describe",
     "ImageError": "errors",
     "ModelFileError": "errors",
+    "NetworkError": "errors",
     "ParameterError": "errors",
     "Sample": "model.sample",
     "TagmixError": "errors",
@@ -91,6 +100,7 @@ __all__ = [
     "MaxPooling",
     "ModelFileError",
     "NaiveRegions",
+    "NetworkError",
     "ParameterError",
     "Sample",
     "TagProp",

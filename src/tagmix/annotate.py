@@ -156,7 +156,7 @@ def train(
     bags = describer.fit(album).transform(album)
     choice = None
     if evidence is None:
-        most = most_tried(len(bags.views))
+        most = most_tried(model, bags)
         choice = choose_evidence(model, bags, progress=lambda tried: tell("evidence", tried, most))
         evidence = choice.evidence
     tell("model", 0, 1)

@@ -10,6 +10,7 @@ import numpy as np
 from tagmix import storage
 from tagmix.errors import ModelFileError, ParameterError, TagmixError
 from tagmix.images.describe import Describer
+from tagmix.images.network import Network
 from tagmix.images.sketch import Recipe, Vocabularies
 from tagmix.images.vocabulary import Vocabulary
 from tagmix.learners.emm import EMM
@@ -30,7 +31,9 @@ def check_fit(describer: Describer, model: EMM) -> None:
             "an annotator needs a fitted describer and a fitted model, got one that is not: fit both, or "
             "use tagmix.annotate.train."
         )
-    widths = describer.widths()
+    own = describer.network.widths if describer.network else {}
+    # a network's views may be left out, words may not
+    widths = {v: width for v, width in describer.widths().items() if v in model.widths_ or v not in own}
     if widths != model.widths_:
         raise ParameterError(
             f"the model was trained on {_shown(model.widths_)}, the describer gives {_shown(widths)}: pass "
@@ -47,7 +50,10 @@ def save(describer: Describer, model: EMM, path: Path) -> None:
     fields, arrays = emm_parts(model)
     words = {f"vocabulary.{view}": v.centres for view, v in describer.vocabularies_._asdict().items() if v}
     inside = {f"{MODEL}{name}": array for name, array in arrays.items()}
-    storage.write(path, KIND, {"recipe": asdict(describer.recipe), "model": fields}, words | inside)
+    about: dict[str, Any] = {"recipe": asdict(describer.recipe), "model": fields}
+    if describer.network is not None:
+        about["network"] = describer.network.plain()
+    storage.write(path, KIND, about, words | inside)
 
 
 def load(contents: storage.Contents, file: str) -> tuple[Describer, EMM]:
@@ -56,7 +62,9 @@ def load(contents: storage.Contents, file: str) -> tuple[Describer, EMM]:
     try:
         recipe = Recipe(**fields["recipe"])
         colour = _vocabulary(contents.arrays, "colour") if "vocabulary.colour" in contents.arrays else None
-        describer = Describer.of(recipe, Vocabularies(_vocabulary(contents.arrays, "sift"), colour))
+        network = Network.of(fields["network"]) if "network" in fields else None
+        words = Vocabularies(_vocabulary(contents.arrays, "sift"), colour)
+        describer = Describer.of(recipe, words, network)
         arrays = {k.removeprefix(MODEL): v for k, v in contents.arrays.items() if k.startswith(MODEL)}
         model = load_emm(EMM, storage.Contents("EMM", fields["model"], arrays), file)
         check_fit(describer, model)

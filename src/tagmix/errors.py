@@ -32,3 +32,7 @@ class ImageError(TagmixError, ValueError):
 
 class AlbumError(TagmixError, ValueError):
     """A file or folder is not an album of the format it was opened as."""
+
+
+class NetworkError(TagmixError, ValueError):
+    """A network, or the file that describes it, is missing, cannot be run, or is not the one expected."""

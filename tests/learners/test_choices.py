@@ -30,7 +30,7 @@ def test_the_most_dear_landscape_costs_no_more_settings_than_are_announced(monke
     bags = two_views(10)
     bags = Bags({view: bags.views[view] for view in views}, bags.offsets, bags.tags, bags.tag_names)
     tried = tuning.choose_evidence(EMM(), bags).tried
-    assert len(tried) == {1: 7, 2: 26}[len(views)] <= tuning.most_tried(len(views))
+    assert len(tried) == {1: 7, 2: 26}[len(views)] <= tuning.most_tried(EMM(), bags)
 
 
 # Held-out top-5 accuracy in 1/10,000 on 2,000 pictures of Corel5k: a row for each κ of SIFT words, ascending,

@@ -32,7 +32,7 @@ def test_progress_counts_every_setting_once() -> None:
     seen: list[int] = []
     choice = choose_evidence(EMM(max_iter=5), two_views(40), progress=seen.append)
     assert seen == list(range(1, len(choice.tried) + 1))
-    assert len(seen) <= most_tried(2)
+    assert len(seen) <= most_tried(EMM(), two_views(40))
 
 
 def test_the_same_seed_makes_the_same_choice() -> None:

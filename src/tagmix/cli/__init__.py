@@ -15,6 +15,7 @@ VERBS = {
     "annotate": "Tag photos, and the regions in them, with a trained model.",
     "describe": "Turn an album into bags of visual words, for the Python library.",
     "evaluate": "Measure how well learners tag an album; ends in a page to look at.",
+    "network": "Make a ready network, whose features describe regions beside the words.",
     "reproduce": "Repeat the paper's experiments, rivals beside them; ends in a page to look at.",
     "demo": "Show the whole journey on the built-in album; ends in a page to look at.",
 }

@@ -10,7 +10,7 @@ from tagmix.annotate import CHUNK, Annotation, Annotator, Region
 from tagmix.cli.options import cache, cache_folder, jobs, no_cache, tell_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets.elements import files_below
-from tagmix.errors import AlbumError, ModelFileError, printable
+from tagmix.errors import AlbumError, ModelFileError, NetworkError, printable
 from tagmix.files import load
 from tagmix.images.decode import SUFFIXES
 
@@ -21,6 +21,10 @@ from tagmix.images.decode import SUFFIXES
 @click.option("--top", type=click.IntRange(1), help="Show so many tags, rather than those worth showing.")
 @click.option("--regions", is_flag=True, help="Name the regions of each photo too.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a photo and line.")
+@click.option(
+    "--network", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
+    help="Where the network is that the model was trained with.  [default: where it was then]",
+)  # fmt: skip
 @jobs
 @cache
 @no_cache
@@ -30,6 +34,7 @@ def command(
     top: int | None,
     regions: bool,
     as_json: bool,
+    network: Path | None,
     jobs: int,
     cache: Path | None,
     no_cache: bool,
@@ -46,6 +51,7 @@ def command(
       tagmix annotate ~/New --json -m photos.tagmix > tags.jsonl
     """
     annotator = open_annotator(model)
+    find_network(annotator, network)
     annotator.describer.n_jobs = jobs
     annotator.describer.keep_in(cache_folder(cache, no_cache))
     files, problems = all_photos(photos)
@@ -78,6 +84,15 @@ def open_annotator(path: Path) -> Annotator:
             f"{str(path)!r} must be what `tagmix train` wrote, got {type(found).__name__}: give another file"
         )
     return found
+
+
+def find_network(annotator: Annotator, place: Path | None) -> None:
+    """Open the network that the model was trained with, where it was or at another place."""
+    trained_with = annotator.describer.network
+    if trained_with is not None:
+        annotator.describer.network = trained_with.found(place)
+    elif place is not None:
+        raise NetworkError("the model was trained without a network: leave --network out")
 
 
 def all_photos(given: tuple[Path, ...]) -> tuple[list[Path], list[str]]:

@@ -205,7 +205,8 @@ def _mark(album: Album, describer: Describer, *more: Any) -> str:
     """Return a print of the pictures, their tags and regions, and the way they are described."""
     d = describer
     words = (d.n_words, d.n_colours, d.vocabulary_pictures, d.vocabulary_patches, d.restarts)
-    how = (FORM, VERSION, d.recipe, words, album.mask_labels, *more)
+    network = () if d.network is None else (d.network.settings,)
+    how = (FORM, VERSION, d.recipe, words, album.mask_labels, *more, *network)
     digest = hashlib.sha256(repr(how).encode(errors="surrogatepass"))
     for item in album:
         facts = (str(item.image), item.tags, item.split, item.regions, _stamp(item.image), _stamp(item.mask))

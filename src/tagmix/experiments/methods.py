@@ -153,6 +153,16 @@ def method_of(name: str, views: Sequence[str]) -> Method:
     return METHODS[name](views)
 
 
+def views_read(name: str, views: Sequence[str], dense: Sequence[str]) -> tuple[str, ...]:
+    """Return the views that a method can read: all, or those of words.
+
+    >>> views_read("KNN", ("sift", "block10"), ("block10",)), views_read("DBA", ("sift", "b10"), ("b10",))
+    (('sift', 'block10'), ('sift',))
+    """
+    reads_dense = getattr(method_of(name, ()).learner, "reads_dense", False)
+    return tuple(view for view in views if reads_dense or view not in dense)
+
+
 def most_frequent(bags: Bags, n: int) -> Ints:
     """Return the columns of the n tags on most pictures, ascending; of equals the lower ones.
 

@@ -34,7 +34,7 @@ def with_views(part: Part, views: tuple[str, ...]) -> Part:
 
     def some(bags: Bags) -> Bags:
         kept = {view: bags.views[view] for view in views}
-        return Bags(kept, bags.offsets, tags=bags.tags, tag_names=bags.tag_names, ids=bags.ids)
+        return Bags(kept, bags.offsets, bags.tags, bags.tag_names, bags.ids, bags.pictures)
 
     return Part(some(part.train), some(part.test), part.truth)
 

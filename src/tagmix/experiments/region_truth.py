@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagmix.datasets import Album, Item
-from tagmix.images.decode import decode
-from tagmix.images.segment import segment
-from tagmix.images.sketch import Recipe
+from tagmix.images.sketch import Recipe, cut
 from tagmix.images.work import read_content
 
 
@@ -22,8 +20,7 @@ class Seen(NamedTuple):
 
 def see(path: Path, recipe: Recipe) -> Seen:
     """Return the picture and its regions exactly as the recipe describes them."""
-    image = decode(read_content(path), max_side=recipe.max_side)
-    return Seen(image, segment(image, method=recipe.segmenter, n_regions=recipe.n_regions))
+    return Seen(*cut(read_content(path), recipe))
 
 
 def region_tags(album: Album, item: Item, seen: Seen) -> list[str]:

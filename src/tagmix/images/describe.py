@@ -1,9 +1,10 @@
 """From pixels to bags: cut pictures into regions, describe random patches by words, count them a region."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
+from functools import cache as once
 from functools import partial
 from numbers import Integral
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, ParameterError, printable
+from tagmix.images.bagging import Pictured, bags_of, widths_of
 from tagmix.images.cache import Arrays, Cache, Form, form_of, key_of
-from tagmix.images.sketch import PLACES, Recipe, Vocabularies, Words, sketch, words_of
+from tagmix.images.network import Network, load_network
+from tagmix.images.network_features import features_of, network_setting
+from tagmix.images.sketch import PLACES, Recipe, Vocabularies, Words, cut, sketch, words_of
 from tagmix.images.vocabulary import Vocabulary, keep_vocabulary
 from tagmix.images.work import Failure, count_processes, map_files, read_content
 
@@ -25,18 +28,6 @@ VERSION = "5"
 # How decode calls what it is given; in a problem line the file's name stands there.
 BYTES = "the given bytes "
 SKETCH_WIDTHS = {"sift": 128, "colour": 6}
-
-
-class Pictured(Protocol):
-    """What a describer asks of an album's item: where its picture is and, to make bags, its tags."""
-
-    @property
-    def image(self) -> Path:
-        """The file."""
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """The tags of the whole picture."""
 
 
 class Pictures(Protocol):
@@ -67,14 +58,20 @@ def _sketch_file(path: Path, recipe: Recipe, n_patches: int, cache: Cache) -> tu
 
 
 def _describe_file(
-    path: Path, recipe: Recipe, vocabularies: Vocabularies, setting: str, cache: Cache
+    path: Path,
+    recipe: Recipe,
+    vocabularies: Vocabularies,
+    network: Network | None,
+    setting: str,
+    cache: Cache,
 ) -> tuple[Words, bool]:
-    """Return a file's words, and whether its bytes were described with these settings before."""
+    """Return a file's words and features, and whether its bytes were described so before."""
     content = read_content(path)
     form = _form_of_words(recipe, vocabularies)
+    see = once(partial(cut, content, recipe))
 
     def make() -> Arrays:
-        words = words_of(sketch(content, recipe), vocabularies)._asdict()
+        words = words_of(sketch(content, recipe, see()), vocabularies)._asdict()
         return {name: np.asarray(words[name], dtype=dtype) for name, (dtype, _) in form.items()}
 
     def sound(kept: Arrays) -> bool:
@@ -90,7 +87,12 @@ def _describe_file(
         return all(bool((kept[name] < limit).all()) for name, limit in above.items())
 
     kept, reused = cache.keep(key_of(VERSION, "words", setting, content), make, sound)
-    return Words(**kept), reused
+    words = Words(**kept, features=None)
+    if network is None:
+        return words, reused
+    cutting = network_setting(network, recipe, VERSION)
+    features, known = features_of(content, see, words.n_regions, network, cutting, cache)
+    return words._replace(features=features), reused and known
 
 
 def _form_of_words(recipe: Recipe, vocabularies: Vocabularies) -> Form:
@@ -117,9 +119,10 @@ class Describer:
     vocabulary_pictures, vocabulary_patches : from how many pictures, and patches of each, words are learnt.
     restarts : random starts of k-means.
     cache : a folder for what is finished; a run that was killed goes on where it was, and a finished one
-        takes next to no time again. It grows by about 5 KB a picture and, for words, by 107 KB for each of
-        ``vocabulary_pictures``: 54 MB for 500.
+        takes next to no time again. It grows by about 5 KB a picture (22 KB with EfficientNet-Lite0) and, for
+        words, by 107 KB for each of ``vocabulary_pictures``: 54 MB for 500.
     n_jobs : processes; None is one, −1 takes all cores. It never changes a bit of the result.
+    network : an ONNX network by its TOML (see ``load_network``), whose features become further views.
     progress : called with (stage, done, of) as work gets done: stage "vocabulary" counts the pictures that
         words are learnt from, "words" the sweeps of k-means, "pictures" those described.
 
@@ -147,6 +150,7 @@ class Describer:
         seed: int = 0,
         largest_patch: float = 0.5,
         places: bool = False,
+        network: Network | str | os.PathLike[str] | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         _check_counts(
@@ -160,20 +164,22 @@ class Describer:
         self.recipe = Recipe(n_patches, segmenter, n_regions, max_side, seed, largest_patch, places)
         self.vocabulary_pictures, self.vocabulary_patches = vocabulary_pictures, vocabulary_patches
         self.restarts, self.cache, self.n_jobs, self.progress = restarts, Cache(cache), n_jobs, progress
+        self.network = network if network is None or isinstance(network, Network) else load_network(network)
         self.problems_: list[str] = []
         self.reused_ = 0
         count_processes(n_jobs)
 
     @classmethod
-    def of(cls, recipe: Recipe, vocabularies: Vocabularies) -> "Describer":
+    def of(cls, recipe: Recipe, vocabularies: Vocabularies, network: Network | None = None) -> "Describer":
         """Return a describer that has its words already, as from a file."""
-        describer = cls(**asdict(recipe))
+        describer = cls(**asdict(recipe), network=network)
         describer.vocabularies_ = vocabularies
         return describer
 
     def widths(self) -> dict[str, int]:
-        """Return the number of words by view, in the order of the bags' views."""
-        return _widths(self.vocabularies_, self.recipe.places)
+        """Return the number of words or channels by view, in the order of the bags' views."""
+        words = widths_of(self.vocabularies_, self.recipe.places)
+        return words if self.network is None else {**words, **self.network.widths}
 
     def keep_in(self, folder: str | os.PathLike[str] | None) -> None:
         """Keep finished pictures in another folder, or nowhere."""
@@ -211,18 +217,20 @@ class Describer:
         return self.bags_of([item for item, _ in kept], [words for _, words in kept])
 
     def bags_of(self, items: Sequence[Pictured], described: Sequence[Words]) -> Bags:
-        """Return the Bags of pictures that were described: their words and the items' tags."""
-        return bags_of(items, described, self.widths())
+        """Return the Bags of pictures that were described: words, features, the items' tags."""
+        return bags_of(items, described, widths_of(self.vocabularies_, self.recipe.places), self.network)
 
     def describe(self, paths: Sequence[Path]) -> list[Words | None]:
         """Return the words of each picture, None where a file was set aside in ``problems_``."""
         if not hasattr(self, "vocabularies_"):
             raise ParameterError("the describer has no words yet: fit it on an album first.")
+        self.network = self.network and self.network.found()
         centres = [v.centres.tobytes() for v in self.vocabularies_ if v is not None]
         task = partial(
             _describe_file,
             recipe=self.recipe,
             vocabularies=self.vocabularies_,
+            network=self.network,
             setting=key_of(repr(self.recipe), *centres),
             cache=self.cache,
         )
@@ -258,33 +266,3 @@ def _check_counts(**given: tuple[Any, int]) -> None:
             raise ParameterError(
                 f"{name} must be a whole number from {least} up, got {value!r:.60}: change it."
             )
-
-
-def _widths(vocabularies: Vocabularies, places: bool) -> dict[str, int]:
-    widths = {"sift": vocabularies.sift.n_words}
-    if vocabularies.colour is not None:
-        widths["colour"] = vocabularies.colour.n_words
-    return {**widths, "place": PLACES} if places else widths
-
-
-def bags_of(items: Sequence[Pictured], described: Sequence[Words], widths: Mapping[str, int]) -> Bags:
-    """Return Bags of pictures in words: a row of counts a region, the tags of the items, ids by place."""
-    if not items:
-        raise BagsError("no picture could be described: see problems_ of the describer.")
-    offsets = np.cumsum([0, *(words.n_regions for words in described)])
-    region = np.concatenate([words.region + start for words, start in zip(described, offsets, strict=False)])
-
-    def counts(view: str, width: int) -> Any:
-        words = np.concatenate([getattr(one, view) for one in described])
-        ones = np.ones(len(region), dtype=np.int64)
-        return csr_array((ones, (region, words)), shape=(int(offsets[-1]), width))
-
-    names = sorted({tag for item in items for tag in item.tags})
-    column = {name: i for i, name in enumerate(names)}
-    pairs = [(n, column[tag]) for n, item in enumerate(items) for tag in dict.fromkeys(item.tags)]
-    entries = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    tags = csr_array((np.ones(len(entries)), (entries[:, 0], entries[:, 1])), shape=(len(items), len(names)))
-    ids = [str(item.image) for item in items]
-    unique = ids if len(set(ids)) == len(ids) else None
-    views = {view: counts(view, width) for view, width in widths.items()}
-    return Bags(views, offsets, tags=tags if names else None, tag_names=names or None, ids=unique)

@@ -1,7 +1,7 @@
 """One picture from pixels to words: regions, random patches, what these look like, their nearest words."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import cv2
 import numpy as np
@@ -11,6 +11,7 @@ from tagmix.arrays import Floats
 from tagmix.errors import ParameterError
 from tagmix.images.colour import patch_colours
 from tagmix.images.decode import decode
+from tagmix.images.network import Features
 from tagmix.images.patches import content_key, patch_generator, random_patches
 from tagmix.images.segment import SEGMENTERS, segment
 from tagmix.images.sift import describe_patches
@@ -59,6 +60,9 @@ class Recipe:
             raise ParameterError(f"places must be True or False, got {self.places!r:.60}: choose one.")
 
 
+Cut: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.integer]]
+
+
 class Sketch(NamedTuple):
     """A picture before words: patches (x, y, side), their SIFT, colour and place, and their regions.
 
@@ -74,13 +78,17 @@ class Sketch(NamedTuple):
 
 
 class Words(NamedTuple):
-    """A picture in words: the word of each patch by view, its region, and the regions' boxes."""
+    """A picture in words: the word of each patch by view, its region, and the regions' boxes.
+
+    ``features`` is what a network makes of it, if there is one.
+    """
 
     sift: NDArray[np.integer]
     colour: NDArray[np.integer]
     place: NDArray[np.integer]
     region: NDArray[np.integer]
     boxes: NDArray[np.float32]
+    features: Features | None = None
 
     @property
     def n_regions(self) -> int:
@@ -100,10 +108,15 @@ class Vocabularies(NamedTuple):
     colour: Vocabulary | None
 
 
-def sketch(content: bytes, recipe: Recipe) -> Sketch:
-    """Return what a picture's patches look like and where they lie."""
+def cut(content: bytes, recipe: Recipe) -> Cut:
+    """Return a picture at the size it is described at, and the region of each pixel."""
     image = decode(content, max_side=recipe.max_side)
-    labels = segment(image, method=recipe.segmenter, n_regions=recipe.n_regions)
+    return image, segment(image, method=recipe.segmenter, n_regions=recipe.n_regions)
+
+
+def sketch(content: bytes, recipe: Recipe, seen: Cut | None = None) -> Sketch:
+    """Return what a picture's patches look like and where they lie; ``seen`` is what ``cut`` gave."""
+    image, labels = seen or cut(content, recipe)
     height, width = image.shape[:2]
     rng = patch_generator(content_key(content), recipe.seed)
     patches = random_patches(height, width, recipe.n_patches, rng, recipe.largest_patch)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -84,6 +84,8 @@ class EMM(BaseEstimator):
     >>> bool(emm.score(sample.bags[100:]) > 0.6)
     True
     """
+
+    reads_dense: ClassVar[bool] = True
 
     def __init__(
         self,

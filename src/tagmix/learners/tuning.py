@@ -19,7 +19,7 @@ from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.evaluation.search import PASSES, line_search
 from tagmix.learners.calibration import fit_calibration, probabilities
-from tagmix.learners.context.tuning import choose_by_agreement
+from tagmix.learners.context.tuning import choose_by_agreement, instances_of
 from tagmix.learners.emm import EMM
 
 START = 0.1
@@ -76,16 +76,18 @@ def choose_evidence(
     return Choice(found.setting, found.value, _frequency_accuracy(part, shown, folds, seed), tried)
 
 
-def most_tried(n_views: int) -> int:
-    """Return the most settings that are tried: every second value for all views, then along each view.
+def most_tried(emm: EMM, bags: Bags) -> int:
+    """Return the most settings that are tried: every second value for all at once, then along each one.
 
-    >>> most_tried(1), most_tried(3)
-    (7, 40)
+    >>> bags = Bags({"sift": np.ones((1, 2), int), "network": np.ones((1, 2))}, [0, 1])
+    >>> most_tried(EMM(), bags), most_tried(EMM(context="kernel"), bags)
+    (28, 40)
     """
-    return len(VALUES) if n_views == 1 else len(VALUES[::2]) + PASSES * (len(VALUES) - 1) * n_views
+    n = len(bags.views) if emm.context is None else len(instances_of(bags))
+    return len(VALUES) if n == 1 else len(VALUES[::2]) + PASSES * (len(VALUES) - 1) * n
 
 
-def _some(bags: Bags, seed: int, enough: int) -> Bags:
+def _some(bags: Bags, seed: int, enough: int = ENOUGH) -> Bags:
     """Return the captioned pictures, at most so many as are enough."""
     useful = np.flatnonzero((np.diff(bags.captions.indptr) > 0) & (np.diff(bags.offsets) > 0))
     chosen = np.random.default_rng(seed).permutation(useful)[:enough]

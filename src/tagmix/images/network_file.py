@@ -1,0 +1,157 @@
+"""The small TOML file that says how an ONNX network reads pictures, and the checks of what it says."""
+
+import math
+import re
+import tomllib
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tagmix.errors import NetworkError, printable
+from tagmix.storage import get
+
+MAX_TOML_BYTES = 64 * 1024
+MAX_SIDE, MAX_MULTIPLE = 2048, 128
+MAX_OUTPUTS, MAX_NAME = 16, 200
+# Bytes lie between 0 and 255; numbers far beyond that normalise nothing.
+MAX_NUMBER = 1e6
+# The views that words have already.
+TAKEN = frozenset({"sift", "colour", "place"})
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a network reads a picture, and what of its output is used.
+
+    ``size`` is the root of the input's pixels, sides in the picture's proportion and multiples of
+    ``multiple``; or height and width of a network that takes one size only. A channel enters as
+    (byte − ``mean``) / ``std``. Maps named in ``regions`` are averaged over regions, outputs named in
+    ``picture`` describe the whole.
+    """
+
+    sha256: str
+    input: str
+    size: int | tuple[int, int]
+    multiple: int = 32
+    mean: tuple[float, ...] = (0.0,)
+    std: tuple[float, ...] = (1.0,)
+    layout: str = "NCHW"
+    regions: tuple[str, ...] = ()
+    picture: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _expect(isinstance(self.sha256, str) and bool(_SHA256.fullmatch(self.sha256)), self, "sha256",
+                "64 digits of 0-9a-f")  # fmt: skip
+        _expect(_is_name(self.input), self, "input", "the name of the network's input")
+        sides = self.size if isinstance(self.size, tuple) and len(self.size) == 2 else (self.size,)
+        _expect(all(_is_whole(side, MAX_SIDE) for side in sides), self, "size",
+                f"a whole number up to {MAX_SIDE:,}, or two: height and width")  # fmt: skip
+        _expect(_is_whole(self.multiple, MAX_MULTIPLE), self, "multiple",
+                f"a whole number up to {MAX_MULTIPLE}")  # fmt: skip
+        for name in ("mean", "std"):
+            _expect(
+                _are_numbers(getattr(self, name)), self, name, "one number or three, on the scale 0 … 255"
+            )
+        _expect(all(number > 0 for number in self.std), self, "std", "above 0")
+        _expect(self.layout == "NCHW", self, "layout", '"NCHW", the only one that is read')
+        for name in ("regions", "picture"):
+            own = getattr(self, name)
+            names = isinstance(own, tuple) and len(own) <= MAX_OUTPUTS and all(map(_is_name, own))
+            _expect(names, self, name, f"a list of at most {MAX_OUTPUTS} names of outputs")
+            _expect(len(set(own)) == len(own), self, name, "names that differ")
+        _expect(
+            not TAKEN & set(self.regions), self, "regions", f"other names than {', '.join(sorted(TAKEN))}"
+        )
+        _expect(
+            bool(self.regions or self.picture), self, "regions", "at least one output, here or in picture"
+        )
+
+    @classmethod
+    def of(cls, given: Any) -> "Settings":
+        """Return settings from plain values: of a TOML, or of a model's file."""
+        if not isinstance(given, dict):
+            raise NetworkError(f"a network's settings must be names and values, got {given!r:.60}: add them.")
+        known = [field.name for field in fields(cls)]
+        unknown = [str(name) for name in given if name not in known]
+        if unknown:
+            raise NetworkError(
+                f"a network's settings are {', '.join(known)}, got {unknown[0]!r:.60}: remove or rename it."
+            )
+        missing = [name for name in ("sha256", "input", "size") if name not in given]
+        if missing:
+            raise NetworkError(f"a network's settings must have {missing[0]!r}, got none: add it.")
+        numbers = {name: _floats(given[name]) for name in ("mean", "std") if name in given}
+        lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+        return cls(**{**given, **lists, **numbers})
+
+    def plain(self) -> dict[str, Any]:
+        """Return the settings as values that JSON keeps."""
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self).items()}
+
+
+class Described(NamedTuple):
+    """What a TOML says: the file of the network, and everything else before the file's digest is known."""
+
+    model: Path
+    given: dict[str, Any]
+
+
+def read_toml(path: Path) -> Described:
+    """Return what a network's TOML says; the model file is named relative to it."""
+    place, content = shown(path), bytes_of(path, MAX_TOML_BYTES)
+    try:
+        given = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:  # a TOMLDecodeError is a ValueError
+        raise NetworkError(
+            f"{place} must be a TOML file that describes a network ({error!s:.100}): see "
+            "`tagmix network --help` for a ready one."
+        ) from error
+    model = given.pop("model", None)
+    if not _is_name(model) or "\0" in model:
+        raise NetworkError(
+            f'{place} must name the network\'s file as model = "….onnx", got {model!r:.60}: add the line.'
+        )
+    return Described(path.parent / model, given)
+
+
+def bytes_of(path: Path, most: int) -> bytes:
+    """Return the content of a plain file of at most so many bytes; NetworkError if there is none."""
+    try:
+        return get(path, most)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or (str(error) if path.exists() else "there is none")
+        raise NetworkError(f"{shown(path)} cannot be read ({reason}): check the path.") from error
+
+
+def shown(path: Path) -> str:
+    """Return a path for a message."""
+    return f"{printable(path)!r:.200}"
+
+
+def _expect(holds: bool, settings: Settings, name: str, what: str) -> None:
+    if not holds:
+        raise NetworkError(
+            f"a network's {name} must be {what}, got {getattr(settings, name)!r:.80}: change it."
+        )
+
+
+def _is_whole(value: Any, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isprintable()
+
+
+def _floats(value: Any) -> Any:
+    numbers = value if isinstance(value, list) else [value]
+    plain = all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers)
+    # an integer of a TOML may have more digits than a float can hold
+    return tuple(float(n) if abs(n) <= MAX_NUMBER else math.inf for n in numbers) if plain else value
+
+
+def _are_numbers(value: Any) -> bool:
+    if not isinstance(value, tuple) or len(value) not in (1, 3):
+        return False
+    return all(isinstance(number, float) and abs(number) <= MAX_NUMBER for number in value)

@@ -1,0 +1,174 @@
+"""Open a stranger's ONNX file: bounded, within itself, and on one thread.
+
+The file is read whole and its digest taken from the bytes that are then run. What it must not hold is looked
+for in all of it: references to other files, of which no digest is known and which may lie anywhere, and
+loops, which might never end. Libraries of custom operators are never loaded, so a network is made of
+onnxruntime's own operators or is refused.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tagmix.errors import NetworkError, printable
+from tagmix.images.network_file import Settings, bytes_of, shown
+
+MAX_MODEL_BYTES = 2**30  # Protobuf, which ONNX is written in, ends at twice this
+MAX_CHANNELS, MAX_NUMBERS = 2**14, 2**26  # of an output
+LOOPS = frozenset({"Loop", "Scan"})
+EXTERNAL = 1  # of TensorProto.data_location
+LISTED = 8  # names in an error
+
+
+def needed(module: str) -> Any:
+    """Return a module of the extra, or say how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise NetworkError(
+            f"networks need the package {module.partition('.')[0]}, which is not there ({error!s:.100}): "
+            "pip install 'tagmix[network]'."
+        ) from error
+
+
+def content_of(model: Path, sha256: object = None) -> tuple[bytes, str]:
+    """Return the bytes of a network's file and their digest, which must be this one if one is given."""
+    content = bytes_of(model, MAX_MODEL_BYTES)
+    digest = hashlib.sha256(content).hexdigest()
+    if sha256 is not None and sha256 != digest:
+        raise NetworkError(
+            f"the network {shown(model)} must have sha256 {sha256!s:.16}…, got {digest[:16]}…: it was "
+            "changed or damaged; make or download it again."
+        )
+    return content, digest
+
+
+def opened(content: bytes, settings: Settings, model: Path) -> Any:
+    """Return an onnxruntime session of these bytes with the outputs that are asked for, on one thread."""
+    runtime = needed("onnxruntime")
+    proto = _checked(content, settings, shown(model))
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # a process a core, and the same bits
+    options.log_severity_level = 4  # what is wrong comes as an exception
+    try:
+        session = runtime.InferenceSession(
+            proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # onnxruntime's classes have no common one of their own
+        raise NetworkError(
+            f"the network {shown(model)} must be an ONNX file that onnxruntime can run, got: "
+            f"{first_line(error)}; export it again."
+        ) from error
+    _check_input(session.get_inputs(), settings, shown(model))
+    return session
+
+
+def run(session: Any, settings: Settings, batch: NDArray[np.float32], model: Path) -> dict[str, NDArray[Any]]:
+    """Return the outputs for one prepared picture by name, their form checked but not their values."""
+    names = list(dict.fromkeys((*settings.regions, *settings.picture)))
+    try:
+        outputs = dict(zip(names, session.run(names, {settings.input: batch}), strict=True))
+    except Exception as error:
+        rows, columns = batch.shape[2:]
+        raise NetworkError(
+            f"the network {shown(model)} must run on {columns} × {rows} pixels, got: {first_line(error)}; "
+            "set size and multiple in its TOML to what it takes."
+        ) from error
+    for name, output in outputs.items():
+        _check_output(name, output, (4,) if name in settings.regions else (2, 4))
+    return outputs
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error says, in one short line."""
+    return printable(" ".join(str(error).split()))[:200]
+
+
+def _checked(content: bytes, settings: Settings, name: str) -> Any:
+    """Return the parsed network, inner layers that are asked for among its outputs."""
+    onnx = needed("onnx")
+    try:
+        proto = onnx.load_model_from_string(content)
+    except Exception as error:
+        raise NetworkError(
+            f"the network {name} must be an ONNX file, it is none: export it again."
+        ) from error
+    for message in _messages(proto):
+        kind = message.DESCRIPTOR.name
+        if kind == "TensorProto" and (message.data_location == EXTERNAL or len(message.external_data)):
+            raise NetworkError(
+                f"the network {name} must hold its own weights, tensor {message.name!r:.60} is in another "
+                "file: save it as one file."
+            )
+        if kind == "NodeProto" and message.op_type in LOOPS:
+            raise NetworkError(
+                f"the network {name} must run straight through, it has the operator {message.op_type}: "
+                "export it without loops."
+            )
+    _expose(proto.graph, (*settings.regions, *settings.picture), name, onnx)
+    return proto
+
+
+def _messages(proto: Any) -> Iterator[Any]:
+    """Yield a message and all within it, whatever fields a later ONNX may add."""
+    pending = [proto]
+    while pending:
+        message = pending.pop()
+        yield message
+        for field, value in message.ListFields():
+            if field.message_type is not None:
+                pending.extend([value] if hasattr(value, "ListFields") else value)
+
+
+def _expose(graph: Any, asked: tuple[str, ...], name: str, onnx: Any) -> None:
+    """Make the layers that are asked for outputs of the graph; those that do not exist are refused."""
+    outputs = {output.name for output in graph.output}
+    layers = {value for node in graph.node for value in node.output if value}
+    for layer in dict.fromkeys(asked):
+        if layer not in outputs | layers:
+            near = get_close_matches(layer, layers, LISTED)
+            some = [*sorted(outputs), *(value for value in near if value not in outputs)][:LISTED]
+            raise NetworkError(
+                f"the network {name} has no output or layer {layer!r:.60}; it has "
+                f"{printable(', '.join(some)):.200} ({len(layers | outputs):,} in all): name one of those."
+            )
+        if layer not in outputs:
+            graph.output.append(onnx.ValueInfoProto(name=layer))
+
+
+def _check_input(inputs: list[Any], settings: Settings, name: str) -> None:
+    known = {one.name: one for one in inputs}
+    own = known.get(settings.input)
+    if own is None or len(known) != 1:
+        raise NetworkError(
+            f"the network {name} must take one input, {settings.input!r:.60}, it takes "
+            f"{printable(', '.join(known)):.200}: name it in the TOML, or export it for pictures alone."
+        )
+    other = len(own.shape) != 4 or (isinstance(own.shape[1], int) and own.shape[1] != 3)  # or a letter
+    if own.type != "tensor(float)" or other:
+        raise NetworkError(
+            f"the network {name} must take float32 of 1 × 3 × height × width, it takes {own.type} of "
+            f"{own.shape!s:.80}: export it so."
+        )
+
+
+def _check_output(name: str, output: Any, ranks: tuple[int, ...]) -> None:
+    shape: tuple[int, ...] = getattr(output, "shape", ())  # a sequence of arrays has none
+    dtype = getattr(output, "dtype", np.dtype(object))
+    form = {2: "1 × channels", 4: "1 × channels × rows × columns"}
+    if len(shape) not in ranks or shape[0] != 1 or dtype.kind != "f" or not output.size:
+        raise NetworkError(
+            f"the network's output {name!r:.60} must be floats of {' or '.join(form[r] for r in ranks)}, got "
+            f"{dtype} of {shape}: name another output."
+        )
+    if shape[1] > MAX_CHANNELS or output.size > MAX_NUMBERS:
+        raise NetworkError(
+            f"the network's output {name!r:.60} must have at most {MAX_CHANNELS:,} channels and "
+            f"{MAX_NUMBERS:,} numbers, got {shape[1]:,} and {output.size:,}: name a smaller one."
+        )

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, ParameterError, printable
 from tagmix.images.cache import Arrays, Cache, Form, form_of, key_of
+from tagmix.images.sift import mirror
 from tagmix.images.sketch import PLACES, Recipe, Vocabularies, Words, sketch, words_of
 from tagmix.images.vocabulary import Vocabulary, keep_vocabulary
 from tagmix.images.work import Failure, count_processes, map_files, read_content
@@ -50,7 +51,7 @@ class Pictures(Protocol):
 def _sketch_file(path: Path, recipe: Recipe, n_patches: int, cache: Cache) -> tuple[Arrays, bool]:
     """Return SIFT and colour of a file's first patches, to learn words from; and whether they were kept.
 
-    At 200 patches they take 107 KB a picture.
+    At 200 patches they take 107 KB a picture. If the recipe is mirrored, every second one is.
     """
     content = read_content(path)
     n = min(n_patches, recipe.n_patches)
@@ -58,7 +59,10 @@ def _sketch_file(path: Path, recipe: Recipe, n_patches: int, cache: Cache) -> tu
 
     def make() -> Arrays:
         found = sketch(content, recipe)
-        return {"sift": found.sift[:n], "colour": found.colour[:n]}
+        sift = found.sift[:n]
+        if recipe.mirrored:
+            sift[1::2] = mirror(sift[1::2])
+        return {"sift": sift, "colour": found.colour[:n]}
 
     def sound(kept: Arrays) -> bool:
         return form_of(kept) == form and all(bool(np.isfinite(array).all()) for array in kept.values())
@@ -98,7 +102,7 @@ def _form_of_words(recipe: Recipe, vocabularies: Vocabularies) -> Form:
     n, colour = recipe.n_patches, vocabularies.colour
     n_colours, n_coloured = (0, 0) if colour is None else (colour.n_words, n)
     return {
-        "sift": (np.min_scalar_type(vocabularies.sift.n_words), (n,)),
+        "sift": (np.min_scalar_type(vocabularies.sift.n_words), (2 * n if recipe.mirrored else n,)),
         "colour": (np.min_scalar_type(n_colours), (n_coloured,)),
         "place": (np.min_scalar_type(PLACES), (n,)),
         "region": (np.min_scalar_type(recipe.n_regions), (n,)),
@@ -112,12 +116,12 @@ class Describer:
     Parameters
     ----------
     n_words, n_colours : size of the vocabularies of SIFT and of colour; 0 colours leave colour out.
-    n_patches, segmenter, n_regions, max_side, seed, largest_patch, places : how a picture is described
-        (see ``Recipe``).
+    n_patches, segmenter, n_regions, max_side, seed, largest_patch, places, mirrored : how a picture is
+        described (see ``Recipe``).
     vocabulary_pictures, vocabulary_patches : from how many pictures, and patches of each, words are learnt.
     restarts : random starts of k-means.
     cache : a folder for what is finished; a run that was killed goes on where it was, and a finished one
-        takes next to no time again. It grows by about 5 KB a picture and, for words, by 107 KB for each of
+        takes next to no time again. It grows by 5 to 8 KB a picture and, for words, by 107 KB for each of
         ``vocabulary_pictures``: 54 MB for 500.
     n_jobs : processes; None is one, −1 takes all cores. It never changes a bit of the result.
     progress : called with (stage, done, of) as work gets done: stage "vocabulary" counts the pictures that
@@ -147,6 +151,7 @@ class Describer:
         seed: int = 0,
         largest_patch: float = 0.5,
         places: bool = False,
+        mirrored: bool = False,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         _check_counts(
@@ -157,7 +162,7 @@ class Describer:
             restarts=(restarts, 1),
         )
         self.n_words, self.n_colours = n_words, n_colours
-        self.recipe = Recipe(n_patches, segmenter, n_regions, max_side, seed, largest_patch, places)
+        self.recipe = Recipe(n_patches, segmenter, n_regions, max_side, seed, largest_patch, places, mirrored)
         self.vocabulary_pictures, self.vocabulary_patches = vocabulary_pictures, vocabulary_patches
         self.restarts, self.cache, self.n_jobs, self.progress = restarts, Cache(cache), n_jobs, progress
         self.problems_: list[str] = []
@@ -268,14 +273,19 @@ def _widths(vocabularies: Vocabularies, places: bool) -> dict[str, int]:
 
 
 def bags_of(items: Sequence[Pictured], described: Sequence[Words], widths: Mapping[str, int]) -> Bags:
-    """Return Bags of pictures in words: a row of counts a region, the tags of the items, ids by place."""
+    """Return Bags of pictures in words: a row of counts a region, the tags of the items, ids by place.
+
+    A view with two words a patch (mirrored) counts both in the patch's region.
+    """
     if not items:
         raise BagsError("no picture could be described: see problems_ of the describer.")
     offsets = np.cumsum([0, *(words.n_regions for words in described)])
-    region = np.concatenate([words.region + start for words, start in zip(described, offsets, strict=False)])
+    regions = [words.region + start for words, start in zip(described, offsets, strict=False)]
 
     def counts(view: str, width: int) -> Any:
-        words = np.concatenate([getattr(one, view) for one in described])
+        found = [getattr(one, view) for one in described]
+        rows = [np.tile(own, len(words) // len(own)) for own, words in zip(regions, found, strict=True)]
+        region, words = np.concatenate(rows), np.concatenate(found)
         ones = np.ones(len(region), dtype=np.int64)
         return csr_array((ones, (region, words)), shape=(int(offsets[-1]), width))
 

@@ -90,6 +90,28 @@ def test_an_annotator_from_a_file_says_the_same(album: Album, training: Training
     assert list(back.annotate(photos)) == list(training.annotator.annotate(photos))
 
 
+def test_a_mirrored_annotator_comes_back_mirrored(album: Album, tmp_path: Path) -> None:
+    mirrored = Describer(**QUICK, mirrored=True)
+    annotator = train(album.keep_tags(4), mirrored, EMM(calibration_folds=2), evidence=0.05).annotator
+    annotator.save(tmp_path / "mirrored.tagmix")
+    back = load(tmp_path / "mirrored.tagmix")
+    assert back.describer.recipe.mirrored
+    photos = [item.image for item in album][:5]
+    assert list(back.annotate(photos)) == list(annotator.annotate(photos))
+
+
+def test_a_file_from_before_words_could_be_mirrored_says_the_same_as_ever(
+    album: Album, training: Training, stored: Path, tmp_path: Path
+) -> None:
+    recipe = storage.read(stored).fields["recipe"]
+    older = {name: value for name, value in recipe.items() if name != "mirrored"}
+    assert len(older) == len(recipe) - 1
+    back = load(spoilt(stored, tmp_path / "older.tagmix", fields={"recipe": older}))
+    assert not back.describer.recipe.mirrored
+    photos = [item.image for item in album][:5]
+    assert list(back.annotate(photos)) == list(training.annotator.annotate(photos))
+
+
 def test_too_few_pictures_to_calibrate_still_give_a_ranking(album: Album) -> None:
     with pytest.warns(UserWarning, match="calibration"):
         trained = train(album[:8].keep_tags(2), Describer(**QUICK), EMM(), evidence=0.1)
@@ -141,6 +163,7 @@ def words(shape: tuple[int, ...], dtype: type = np.float32, value: float = 0.1) 
         {"fields": {"recipe": {"segmenter": "__import__"}}},
         {"fields": {"recipe": {"max_side": -1}}},
         {"fields": {"recipe": {"largest_patch": "all"}}},
+        {"fields": {"recipe": {"mirrored": 1}}},
         {"fields": {"recipe": {"unheard": 1}}},
         {"fields": {"recipe": [1]}},
         {"fields": {"model": {}}},

@@ -9,9 +9,10 @@ import pytest
 import tagmix
 from tagmix import Describer
 from tagmix.annotate import Region
-from tagmix.cli import demo, run
+from tagmix.cli import demo, reproduce, run
 from tagmix.cli import train as train_verb
 from tagmix.cli.annotate import where
+from tagmix.datasets import open_album
 from tagmix.images.sketch import Recipe
 from tagmix.learners.tuning import Choice
 from tagmix.report.album_results import Score
@@ -32,12 +33,44 @@ def test_every_option_of_train_reaches_what_it_is_for(album, tmp_path, monkeypat
     monkeypatch.setattr(train_verb, "train_annotator", catch)
     options = ["--regions", "4", "--segmenter", "grid", "--seed", "5", "--no-places", "--patches", "70"]
     options += ["--largest-patch", "0.3", "--learning", "likelihood", "--split", "test", "--min-count", "1"]
+    options += ["--no-mirrored"]
     monkeypatch.setenv("TAGMIX_DEBUG", "1")
     with pytest.raises(Enough):
         run(["train", str(album), "-m", str(tmp_path / "m"), *options])
     assert seen["describer"].recipe == Recipe(70, "grid", 4, 640, 5, 0.3, False)
     assert (seen["emm"].learning, seen["emm"].random_state) == ("likelihood", 5)
     assert {item.split for item in seen["part"]} == {"test"}
+
+
+@pytest.mark.parametrize("verb", ["train", "describe", "evaluate"])
+@pytest.mark.parametrize(
+    ("flag", "mirrored"), [([], True), (["--mirrored"], True), (["--no-mirrored"], False)]
+)
+def test_words_are_mirrored_unless_told_otherwise(album, tmp_path, monkeypatch, verb, flag, mirrored):
+    def catch(describer, part):
+        raise Enough(describer.recipe.mirrored)
+
+    monkeypatch.setattr(Describer, "fit", catch)
+    monkeypatch.setenv("TAGMIX_DEBUG", "1")
+    target = {"train": "--model", "describe": "--bags", "evaluate": "--out"}[verb]
+    with pytest.raises(Enough) as caught:
+        run([verb, str(album), target, str(tmp_path / "out"), *QUICK, *flag])
+    assert caught.value.args == (mirrored,)
+
+
+def test_the_demo_mirrors_words_and_the_reproduction_of_the_paper_does_not(tmp_path, monkeypatch):
+    def catch(describer, part):
+        raise Enough(describer.recipe)
+
+    monkeypatch.setattr(Describer, "fit", catch)
+    monkeypatch.setenv("TAGMIX_DEBUG", "1")
+    with pytest.raises(Enough) as caught:
+        run(["demo", "--pictures", "30", "--out", str(tmp_path / "demo"), "--jobs", "1"])
+    assert caught.value.args == (Recipe(largest_patch=0.125, places=True, mirrored=True),)
+    drawn = open_album(tmp_path / "demo" / "album")
+    with pytest.raises(Enough) as caught:
+        reproduce._described("scenes", drawn, tmp_path / "out", 1, lambda *_: None)
+    assert caught.value.args == (Recipe(largest_patch=0.125, places=True),)
 
 
 def test_describe_learns_its_words_from_the_split_alone(album, tmp_path, monkeypatch):

@@ -112,6 +112,7 @@ def test_whatever_changes_is_described_anew(tmp_path, album, monkeypatch):
         {"settings": {"n_colours": 5}},
         {"settings": {"n_patches": 25}},
         {"settings": {"places": True}},
+        {"settings": {"mirrored": True}},
         {"settings": {"restarts": 3}},
         {"settings": {"vocabulary_patches": 20}},
         {"seed": 1},

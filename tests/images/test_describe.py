@@ -133,6 +133,7 @@ def test_a_finished_run_is_repeated_without_sketches_and_without_learning(album,
         {"n_regions": 4},
         {"segmenter": "grid"},
         {"largest_patch": 0.25},
+        {"mirrored": True},
     ],
 )
 def test_other_settings_never_take_what_was_kept_for_these(album, tmp_path, change):

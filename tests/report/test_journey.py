@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from tagmix import EMM, Describer, load
+from tagmix import EMM, Annotator, Describer, load
 from tagmix import annotate as annotating
 from tagmix.annotate import Training, train
 from tagmix.datasets import Item, open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.experiments.region_truth import see
+from tagmix.images.sketch import sketch
 from tagmix.learners.tuning import Choice
 from tagmix.report import looks
 from tagmix.report.album_demo import travel
@@ -101,6 +102,22 @@ def test_the_loudest_patches_are_shown_loudest_first(tmp_path, training, monkeyp
     found = looks.looks_of(training.annotator, items, [tag])
     assert [int(patch.max()) for patch in found[tag]] == [90, 200]
     assert [int(patch.min()) for patch in found[tag]] == [90, 200]
+
+
+def test_a_patch_is_as_loud_as_its_word_and_that_of_its_mirror_image(album, training):
+    annotator = training.annotator
+    describer = Describer(**QUICK, max_side=90, seed=3, largest_patch=0.25, mirrored=True)
+    describer.vocabularies_ = annotator.describer.vocabularies_
+    _, boxes, (loudness,) = looks._loudness(Annotator(describer, annotator.model), album[0].image, [0])
+    words = describer.describe([album[0].image])[0]
+    sides = sketch(album[0].image.read_bytes(), describer.recipe).patches[:, 2]
+    large = np.flatnonzero(sides >= 12)
+    assert len(boxes) == len(loudness) == len(large) > 5
+    log = {view: words.E_log_beta for view, words in annotator.model.params_.instances.items()}
+    for i, total in zip(large, loudness, strict=True):
+        added = [("sift", words.sift[i]), ("sift", words.sift[100 + i]), ("colour", words.colour[i])]
+        nats = sum(log[view][0, word] - log[view][:, word].mean() for view, word in added)
+        assert total == pytest.approx(0.1 * nats)
 
 
 def test_a_regions_box_and_area_are_those_of_its_pixels(album, training):

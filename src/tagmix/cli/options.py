@@ -86,6 +86,10 @@ def describing(function: F) -> F:
             click.option(
                 "--places/--no-places", default=True, show_default=True, help="Use where a region lies."
             ),
+            click.option(
+                "--mirrored/--no-mirrored", default=True, show_default=True,
+                help="Count the SIFT word of each patch's mirror image too; the paper does not.",
+            ),
             _number("--patches", *LIMITS["n_patches"], 1000, "Random patches a picture."),
             click.option(
                 "--largest-patch",
@@ -116,6 +120,7 @@ def describer_of(options: dict[str, Any]) -> Describer:
         n_words=options["words"],
         n_colours=options["colours"],
         places=options["places"],
+        mirrored=options["mirrored"],
         n_patches=options["patches"],
         largest_patch=options["largest_patch"],
         segmenter=options["segmenter"],

@@ -40,14 +40,19 @@ def bags_of(
     widths: Mapping[str, int],
     network: Network | None = None,
 ) -> Bags:
-    """Return Bags of pictures: counts of words and features a region, the items' tags, ids by place."""
+    """Return Bags of pictures: counts of words and features a region, the items' tags, ids by place.
+
+    A view with two words a patch (mirrored) counts both in the patch's region.
+    """
     if not items:
         raise BagsError("no picture could be described: see problems_ of the describer.")
     offsets = np.cumsum([0, *(words.n_regions for words in described)])
-    region = np.concatenate([words.region + start for words, start in zip(described, offsets, strict=False)])
+    regions = [words.region + start for words, start in zip(described, offsets, strict=False)]
 
     def counts(view: str, width: int) -> Any:
-        words = np.concatenate([getattr(one, view) for one in described])
+        found = [getattr(one, view) for one in described]
+        rows = [np.tile(own, len(words) // len(own)) for own, words in zip(regions, found, strict=True)]
+        region, words = np.concatenate(rows), np.concatenate(found)
         ones = np.ones(len(region), dtype=np.int64)
         return csr_array((ones, (region, words)), shape=(int(offsets[-1]), width))
 

@@ -19,6 +19,7 @@ from tagmix.images.bagging import Pictured, bags_of, widths_of
 from tagmix.images.cache import Arrays, Cache, Form, form_of, key_of
 from tagmix.images.network import Network, load_network
 from tagmix.images.network_features import features_of, network_setting
+from tagmix.images.sift import mirror
 from tagmix.images.sketch import PLACES, Recipe, Vocabularies, Words, cut, sketch, words_of
 from tagmix.images.vocabulary import Vocabulary, keep_vocabulary
 from tagmix.images.work import Failure, count_processes, map_files, read_content
@@ -41,7 +42,7 @@ class Pictures(Protocol):
 def _sketch_file(path: Path, recipe: Recipe, n_patches: int, cache: Cache) -> tuple[Arrays, bool]:
     """Return SIFT and colour of a file's first patches, to learn words from; and whether they were kept.
 
-    At 200 patches they take 107 KB a picture.
+    At 200 patches they take 107 KB a picture. If the recipe is mirrored, every second one is.
     """
     content = read_content(path)
     n = min(n_patches, recipe.n_patches)
@@ -49,7 +50,10 @@ def _sketch_file(path: Path, recipe: Recipe, n_patches: int, cache: Cache) -> tu
 
     def make() -> Arrays:
         found = sketch(content, recipe)
-        return {"sift": found.sift[:n], "colour": found.colour[:n]}
+        sift = found.sift[:n]
+        if recipe.mirrored:
+            sift[1::2] = mirror(sift[1::2])
+        return {"sift": sift, "colour": found.colour[:n]}
 
     def sound(kept: Arrays) -> bool:
         return form_of(kept) == form and all(bool(np.isfinite(array).all()) for array in kept.values())
@@ -100,7 +104,7 @@ def _form_of_words(recipe: Recipe, vocabularies: Vocabularies) -> Form:
     n, colour = recipe.n_patches, vocabularies.colour
     n_colours, n_coloured = (0, 0) if colour is None else (colour.n_words, n)
     return {
-        "sift": (np.min_scalar_type(vocabularies.sift.n_words), (n,)),
+        "sift": (np.min_scalar_type(vocabularies.sift.n_words), (2 * n if recipe.mirrored else n,)),
         "colour": (np.min_scalar_type(n_colours), (n_coloured,)),
         "place": (np.min_scalar_type(PLACES), (n,)),
         "region": (np.min_scalar_type(recipe.n_regions), (n,)),
@@ -114,13 +118,13 @@ class Describer:
     Parameters
     ----------
     n_words, n_colours : size of the vocabularies of SIFT and of colour; 0 colours leave colour out.
-    n_patches, segmenter, n_regions, max_side, seed, largest_patch, places : how a picture is described
-        (see ``Recipe``).
+    n_patches, segmenter, n_regions, max_side, seed, largest_patch, places, mirrored : how a picture is
+        described (see ``Recipe``).
     vocabulary_pictures, vocabulary_patches : from how many pictures, and patches of each, words are learnt.
     restarts : random starts of k-means.
     cache : a folder for what is finished; a run that was killed goes on where it was, and a finished one
-        takes next to no time again. It grows by about 5 KB a picture (22 KB with EfficientNet-Lite0) and, for
-        words, by 107 KB for each of ``vocabulary_pictures``: 54 MB for 500.
+        takes next to no time again. It grows by 5 to 8 KB a picture (17 KB more with EfficientNet-Lite0) and,
+        for words, by 107 KB for each of ``vocabulary_pictures``: 54 MB for 500.
     n_jobs : processes; None is one, −1 takes all cores. It never changes a bit of the result.
     network : an ONNX network by its TOML (see ``load_network``), whose features become further views.
     progress : called with (stage, done, of) as work gets done: stage "vocabulary" counts the pictures that
@@ -150,6 +154,7 @@ class Describer:
         seed: int = 0,
         largest_patch: float = 0.5,
         places: bool = False,
+        mirrored: bool = False,
         network: Network | str | os.PathLike[str] | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
@@ -161,7 +166,7 @@ class Describer:
             restarts=(restarts, 1),
         )
         self.n_words, self.n_colours = n_words, n_colours
-        self.recipe = Recipe(n_patches, segmenter, n_regions, max_side, seed, largest_patch, places)
+        self.recipe = Recipe(n_patches, segmenter, n_regions, max_side, seed, largest_patch, places, mirrored)
         self.vocabulary_pictures, self.vocabulary_patches = vocabulary_pictures, vocabulary_patches
         self.restarts, self.cache, self.n_jobs, self.progress = restarts, Cache(cache), n_jobs, progress
         self.network = network if network is None or isinstance(network, Network) else load_network(network)

@@ -18,6 +18,7 @@ PER_OCTAVE = 3
 FIRST_HALVED = 5  # the first level on half of the pixels: σ = 2.5 of the picture's
 COARSE = 2.0  # σ in pixels from which every second sample is enough
 WINDOW = 3.5  # σ that a smoothing kernel reaches
+IN_A_MIRROR = (4 - np.arange(8)) % 8  # what rises to the right rises to the left there; up stays up
 
 
 class ScaleSpace(NamedTuple):
@@ -108,3 +109,14 @@ def describe_patches(
     )
     out[order] = found
     return out
+
+
+def mirror(sift: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the vectors that these patches have in a mirror, where left is right: the same numbers moved.
+
+    >>> picture = np.random.default_rng(0).random((40, 65))
+    >>> here, there = describe_patches(picture, np.array([[20.0, 18, 30]])), np.array([[64 - 20.0, 18, 30]])
+    >>> bool(np.allclose(mirror(here), describe_patches(picture[:, ::-1], there), atol=1e-5))
+    True
+    """
+    return sift.reshape(-1, 4, 4, 8)[:, :, ::-1, IN_A_MIRROR].reshape(-1, 128)

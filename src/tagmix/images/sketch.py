@@ -1,6 +1,6 @@
 """One picture from pixels to words: regions, random patches, what these look like, their nearest words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeAlias
 
 import cv2
@@ -14,7 +14,7 @@ from tagmix.images.decode import decode
 from tagmix.images.network import Features
 from tagmix.images.patches import content_key, patch_generator, random_patches
 from tagmix.images.segment import SEGMENTERS, segment
-from tagmix.images.sift import describe_patches
+from tagmix.images.sift import describe_patches, mirror
 from tagmix.images.vocabulary import Vocabulary
 from tagmix.kernels.compiled.segmentation import region_boxes
 
@@ -30,7 +30,8 @@ class Recipe:
     """How a picture is described; the defaults are the paper's, on pictures of at most 640 pixels.
 
     ``largest_patch`` is the side of the largest patch as a share of √(width × height): at 0.5 it covers a
-    quarter of the picture. ``places`` adds words for where a patch lies.
+    quarter of the picture. ``places`` adds words for where a patch lies. ``mirrored`` counts, beside the
+    SIFT word of a patch, that of its mirror image: a photo looked at in a mirror shows the same things.
     """
 
     n_patches: int = 1000
@@ -40,6 +41,7 @@ class Recipe:
     seed: int = 0
     largest_patch: float = 0.5
     places: bool = False
+    mirrored: bool = False
 
     def __post_init__(self) -> None:
         for name, (low, high) in LIMITS.items():
@@ -56,8 +58,19 @@ class Recipe:
                 f"largest_patch must be a share above 0 and up to 1, got {self.largest_patch!r:.60}: 0.5 is "
                 "the paper's, 0.125 tells small regions apart."
             )
-        if not isinstance(self.places, bool):
-            raise ParameterError(f"places must be True or False, got {self.places!r:.60}: choose one.")
+        for name in ("places", "mirrored"):
+            value = getattr(self, name)
+            if not isinstance(value, bool):
+                raise ParameterError(f"{name} must be True or False, got {value!r:.60}: choose one.")
+
+    def __repr__(self) -> str:
+        """Name every field, but ``mirrored`` only if it is so: what was kept before it was known still fits.
+
+        >>> Recipe(places=True, mirrored=True)  # doctest: +ELLIPSIS
+        Recipe(n_patches=1000, ..., places=True, mirrored=True)
+        """
+        shown = [field.name for field in fields(self) if field.name != "mirrored" or self.mirrored]
+        return f"Recipe({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
 Cut: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.integer]]
@@ -66,6 +79,7 @@ Cut: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.integer]]
 class Sketch(NamedTuple):
     """A picture before words: patches (x, y, side), their SIFT, colour and place, and their regions.
 
+    If the recipe is mirrored, the SIFT of their mirror images follows that of the patches, in the same order.
     ``boxes`` has x, y, width, height and area of each region, as shares of the picture.
     """
 
@@ -80,7 +94,9 @@ class Sketch(NamedTuple):
 class Words(NamedTuple):
     """A picture in words: the word of each patch by view, its region, and the regions' boxes.
 
-    ``features`` is what a network makes of it, if there is one.
+    If the recipe is mirrored, the SIFT words of the mirror images follow those of the patches, in the same
+    order; colour, place and region are once a patch. ``features`` is what a network makes of the picture, if
+    there is one.
     """
 
     sift: NDArray[np.integer]
@@ -122,9 +138,10 @@ def sketch(content: bytes, recipe: Recipe, seen: Cut | None = None) -> Sketch:
     patches = random_patches(height, width, recipe.n_patches, rng, recipe.largest_patch)
     column = np.clip(np.rint(patches[:, 0]).astype(np.int64), 0, width - 1)
     row = np.clip(np.rint(patches[:, 1]).astype(np.int64), 0, height - 1)
+    sift = describe_patches(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), patches)
     return Sketch(
         patches,
-        describe_patches(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), patches),
+        np.vstack([sift, mirror(sift)]) if recipe.mirrored else sift,
         patch_colours(image, patches),
         row * PLACE_ROWS // height * PLACE_COLUMNS + column * PLACE_COLUMNS // width,
         labels[row, column].astype(np.int64),
@@ -133,7 +150,7 @@ def sketch(content: bytes, recipe: Recipe, seen: Cut | None = None) -> Sketch:
 
 
 def words_of(found: Sketch, vocabularies: Vocabularies) -> Words:
-    """Return the nearest word of each patch."""
+    """Return the nearest word of each patch, and of each mirror image if there are any."""
     colour = vocabularies.colour
     return Words(
         vocabularies.sift.words_of(found.sift),

@@ -69,12 +69,13 @@ LOOKED_AT = 120  # training pictures that patches are taken from
 def _facts(training: Training, more: dict[str, str]) -> dict[str, str]:
     model, recipe = training.annotator.model, training.annotator.describer.recipe
     words: dict[str, Any] = model.widths_
+    patches = f"{recipe.n_patches:,} patches{' and their mirror images' if recipe.mirrored else ''}"
     return {
         **more,
         "words": ", ".join(f"{width:,} of {view}" for view, width in words.items()),
         "weight κ of a word, chosen on training pictures held out in turn": ", ".join(
             f"{view} {value:g}" for view, value in model.settings_.evidence.items()
         ),
-        "regions": f"{recipe.n_regions} a picture by {recipe.segmenter}, {recipe.n_patches:,} patches",
+        "regions": f"{recipe.n_regions} a picture by {recipe.segmenter}, {patches}",
         "model": f"EMM, learning {model.learning}, {model.n_iter_} iterations",
     }

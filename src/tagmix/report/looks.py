@@ -70,7 +70,8 @@ def _loudness(
             instance = model.params_.instances[view]
             if isinstance(instance, Words) and view in ("sift", "colour"):
                 gain = instance.E_log_beta[column] - instance.E_log_beta.mean(axis=0)
-                total += model.settings_.evidence[view] * gain[getattr(words, view)[large]]
+                own = getattr(words, view).reshape(-1, len(found.patches))[:, large]  # and mirrored
+                total += model.settings_.evidence[view] * gain[own].sum(axis=0)
         loudness.append(total)
     boxes = [_box(patch) for patch in found.patches[large]]
     return decode(content, max_side=recipe.max_side), boxes, loudness

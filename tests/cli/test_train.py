@@ -48,6 +48,16 @@ def test_training_says_how_well_held_out_pictures_are_ranked(
     assert said.err == ""  # no bars in a pipe
 
 
+@pytest.mark.parametrize("context", ["kernel", "none"])
+def test_the_context_of_a_model_is_the_one_asked_for(album: Path, tmp_path: Path, context: str) -> None:
+    path = tmp_path / "m.tagmix"
+    call = ["train", str(album), "-m", str(path), "--evidence", "0.1", "--context", context, *QUICK]
+    assert run(call) == 0
+    model = tagmix.load(path).model
+    assert model.context == (None if context == "none" else context)
+    assert (model.context_ is None) == (context == "none")
+
+
 def test_the_same_seed_trains_the_same_bytes(album: Path, model: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.tagmix"
     assert run(["train", str(album), "--model", str(again), "--evidence", "0.1", *QUICK]) == 0

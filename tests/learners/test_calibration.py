@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tagmix import EMM
-from tagmix.learners.calibration import fit_calibration, probabilities
+from tagmix.learners.calibration import fit_calibration, probabilities, threshold_at
 
 LIMIT = 0.03
 
@@ -196,3 +196,14 @@ def test_strong_scores_are_as_right_as_they_say(signal):
     tags = (rng.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(float)
     p = probabilities(scores[2000:], fit_calibration(scores[:2000], tags[:2000]))
     assert p.mean() == pytest.approx(tags[2000:].mean(), rel=0.05)
+
+
+def test_the_threshold_at_a_precision_is_the_best_of_all_thresholds_that_keep_it():
+    rng = np.random.default_rng(7)
+    p = np.round(rng.random((50, 8)), 2)  # with ties
+    tags = (rng.random(p.shape) < p).astype(float)
+    found = threshold_at(0.7, p, tags)
+    kept = [t for t in np.unique(p) if tags[p >= t].mean() >= 0.7]
+    assert found == min(kept)
+    assert tags[p >= found].mean() >= 0.7
+    assert threshold_at(1.0, p, np.zeros_like(p)) == p.max()

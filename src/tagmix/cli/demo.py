@@ -51,7 +51,7 @@ def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
         describer = Describer(
             n_colours=200, places=True, largest_patch=0.125, mirrored=True, cache=out / "cache", n_jobs=jobs
         )
-        model = EMM(learning="likelihood", n_jobs=-1)
+        model = EMM(learning="likelihood", context="kernel", n_jobs=-1)
         facts = {
             "album": f"{pictures:,} drawn scenes, seed {seed}; tagmix demo --seed {seed + 1} draws others"
         }

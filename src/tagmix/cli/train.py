@@ -13,6 +13,7 @@ from tagmix.cli.progress import bars
 from tagmix.datasets import Album
 from tagmix.errors import AlbumError, TagmixError
 from tagmix.learners import EMM
+from tagmix.learners.context.experts import EXPERTS
 
 FEW = 100  # with fewer, held-out accuracies are noise
 
@@ -34,13 +35,17 @@ FEW = 100  # with fewer, held-out accuracies are noise
     help="EMM_m or EMM_d of the paper.",
 )  # fmt: skip
 @click.option(
+    "--context", type=click.Choice([*EXPERTS, "none"]), default="kernel", show_default=True,
+    help="What looks at the whole picture before its regions; none is the paper.",
+)  # fmt: skip
+@click.option(
     "--evidence", type=Share(1e-6, 1), default=None,
     show_default="chosen on held-out pictures", help="Weight κ of a word; 1 is the paper.",
 )  # fmt: skip
 @describing
 def command(
-    album: str, path: Path, split: str | None, min_count: int, learning: str, evidence: float | None,
-    subfolders: bool, captions: bool, **describing: Any,
+    album: str, path: Path, split: str | None, min_count: int, learning: str, context: str,
+    evidence: float | None, subfolders: bool, captions: bool, **describing: Any,
 ) -> None:  # fmt: skip
     """Learn visual words and tags from ALBUM and write the model into one file.
 
@@ -60,7 +65,8 @@ def command(
     part = training_part(found, split, min_count)
     click.echo(f"{len(part):,} pictures, {len(part.tag_counts()):,} tags on at least {min_count} of them")
     describer = describer_of(describing)
-    model = EMM(learning=learning, n_jobs=-1, random_state=describing["seed"])
+    whole = None if context == "none" else context
+    model = EMM(learning=learning, context=whole, n_jobs=-1, random_state=describing["seed"])
     try:
         with bars() as tell, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what matters of them is said below

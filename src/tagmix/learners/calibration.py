@@ -138,3 +138,17 @@ def _best_thresholds(p: Floats, tags: Floats) -> Floats:
     total = offered + given[:, None] + scale * (offered.sum(axis=0) + given.sum())
     f1 = (hits + scale * hits.sum(axis=0)) / np.maximum(total, 1.0)  # below 1 there is neither
     return GRID[np.argmax(f1, axis=1)]
+
+
+def threshold_at(precision: float, p: Floats, tags: Floats) -> float:
+    """Return the lowest threshold at which so large a share of the shown tags is right, else the highest.
+
+    >>> p = np.array([[0.9, 0.8, 0.5, 0.1]])
+    >>> threshold_at(0.6, p, np.array([[1.0, 0.0, 1.0, 0.0]]))
+    0.5
+    """
+    order = np.argsort(-p, axis=None, kind="stable")
+    levels, right = p.ravel()[order], np.cumsum(tags.ravel()[order])
+    last = np.append(np.diff(levels) < 0, True)  # equals are shown together
+    enough = last & (right >= precision * np.arange(1, len(levels) + 1))
+    return float(levels[np.flatnonzero(enough)[-1]]) if enough.any() else float(levels[0])

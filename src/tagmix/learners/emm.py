@@ -214,7 +214,8 @@ class EMM(BaseEstimator):
                 prior = self.params_.rates[None, :] if own is None else own
                 scores[where] = tag_scores(held, self.params_.weights, prior)
             else:
-                scores[where] = np.exp(self.context_.joined(brought[where], held))
+                odds = np.exp(self.context_.joined(brought[where], held))
+                scores[where] = odds * self.params_.weights
         return scores
 
     def top_tags(self, X: Any, k: int = 5, *, rates: Any = None) -> Ints:

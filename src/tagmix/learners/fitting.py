@@ -16,7 +16,7 @@ from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, ParameterError
 from tagmix.learners.calibration import Calibration, fit_calibration
-from tagmix.learners.context.fitting import USUAL_POWER, Context, Regions, join
+from tagmix.learners.context.fitting import USUAL_POWER, Context, Joint, Regions, join
 from tagmix.learners.context.prior import fit_prior
 from tagmix.learners.context.scorer import scorers_of
 from tagmix.learners.inputs import check_no_rates, check_rates, useful_images
@@ -63,7 +63,8 @@ def fit(emm: "EMM", bags: Bags, rates: Any) -> None:
         if emm.learning == "margin" and emm.context is None:
             params, margin = learn_weights(emm, corpus, params, monitor)
     if emm.context is not None:
-        context, calibration = learn_context(emm, corpus)
+        context, margin, calibration = learn_context(emm, corpus)
+        params = params if margin is None else params.with_weights(margin.weights)
     else:
         calibration = calibrate(emm, corpus) if emm.calibration_folds else None
     # All at once and last: whoever interrupts a fit keeps the model that was there before.
@@ -157,12 +158,12 @@ def _set_deltas(corpus: Corpus, solution: MarginSolution, shares: Any) -> None:
         corpus.deltas[i] = duals(shares[where], tags, solution, n_total=len(corpus.bags))
 
 
-def learn_context(emm: "EMM", corpus: Corpus) -> tuple[Context, Calibration | None]:
+def learn_context(emm: "EMM", corpus: Corpus) -> Joint:
     """Return what whole pictures say, and how it joins with what regions say."""
     prior, held_out = fit_prior(emm.context, corpus.bags, emm.random_state)
     if not emm.calibration_folds:
         power = USUAL_POWER if emm.context_power is None else float(emm.context_power)
-        return Context(prior, power, 0.0, {}), None
+        return Joint(Context(prior, power, 0.0, {}))
 
     regions = Regions(partial(learn_regions, emm, corpus.settings), corpus.settings, corpus.memory)
     return join(emm, corpus.bags, prior, held_out, regions)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import log_expit, softmax
 from sklearn.utils import check_random_state
 
@@ -19,10 +20,11 @@ from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.metrics import top_k_accuracy
-from tagmix.learners.calibration import Calibration, fit_calibration
+from tagmix.learners.calibration import Calibration, fit_calibration, probabilities, threshold_at
 from tagmix.learners.context.prior import ContextPrior, HeldOut
-from tagmix.learners.training import shard_size
+from tagmix.learners.training import SHARE_FLOOR, shard_size
 from tagmix.model.estep import evidence_of
+from tagmix.model.margin import MarginSolution, solve_margin
 from tagmix.model.params import Params, Settings
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 POWERS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 USUAL_POWER = 2.0
 REGION_POWERS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
+# Of the tags that are shown so many are to be right; among all rules that keep this, one threshold over
+# calibrated probabilities shows most right tags.
+SHOWN_PRECISION = 0.6
 # The share of a picture that a tag without any region is taken to have.
 LEAST_SHARE = 1e-3
 
@@ -82,10 +87,19 @@ class Trial(NamedTuple):
     shares: dict[float, Any]
 
 
-def join(
-    emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions: Regions
-) -> tuple[Context, Calibration]:
-    """Return the context with its powers, and the calibration of joined scores."""
+class Joint(NamedTuple):
+    """A context with its powers, the margin problem of tag weights, and the calibration of weighted odds.
+
+    Without folds there is no calibration, and without margins no problem.
+    """
+
+    context: Context
+    margin: MarginSolution | None = None
+    calibration: Calibration | None = None
+
+
+def join(emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions: Regions) -> Joint:
+    """Return how context and regions are joined, learnt on held-out pictures."""
     powers = POWERS if emm.context_power is None else (float(emm.context_power),)
     folds = max(2, min(emm.calibration_folds, len(bags) // 2))
     seed = int(check_random_state(emm.random_state).randint(2**31 - 1))
@@ -96,7 +110,30 @@ def join(
     reached = [top_k_accuracy(truth, joined(held_out.logits, shares, c), k) for c in REGION_POWERS]
     context = Context(prior, power, REGION_POWERS[int(np.argmax(reached))], trial.agreement)
     odds = np.exp(context.joined(held_out.logits, shares))
-    return context, fit_calibration(odds, truth)
+    margin = _margin(emm, odds, bags[held_out.rows]) if emm.learning == "margin" else None
+    weighted = odds if margin is None else odds * margin.weights
+    return Joint(context, margin, _calibrated(weighted, truth, seed))
+
+
+def _calibrated(odds: Floats, truth: Floats, seed: int) -> Calibration:
+    """Return the calibration of odds, with the threshold that shows most tags at the precision promised."""
+    p = np.empty_like(odds)
+    for train, test in picture_folds(len(odds), min(5, len(odds)), seed=seed):
+        p[test] = probabilities(odds[test], fit_calibration(odds[train], truth[train]))
+    threshold = threshold_at(SHOWN_PRECISION, p, truth)
+    return fit_calibration(odds, truth)._replace(thresholds=np.full(truth.shape[1], threshold))
+
+
+def _margin(emm: "EMM", odds: Floats, bags: Bags) -> MarginSolution:
+    """Return tag weights by maximum margins over held-out probabilities."""
+    p = odds / (1 + odds)
+    return solve_margin(
+        csr_array(np.where(p >= SHARE_FLOOR, p, 0.0)),
+        bags.captions,
+        nu1=emm.nu1,
+        nu2=emm.nu2,
+        tolerance=emm.margin_tol,
+    )
 
 
 def try_powers(

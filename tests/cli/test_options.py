@@ -33,7 +33,7 @@ def test_every_option_of_train_reaches_what_it_is_for(album, tmp_path, monkeypat
     monkeypatch.setattr(train_verb, "train_annotator", catch)
     options = ["--regions", "4", "--segmenter", "grid", "--seed", "5", "--no-places", "--patches", "70"]
     options += ["--largest-patch", "0.3", "--learning", "likelihood", "--split", "test", "--min-count", "1"]
-    options += ["--no-mirrored"]
+    options += ["--no-mirrored", "--no-layout"]
     monkeypatch.setenv("TAGMIX_DEBUG", "1")
     with pytest.raises(Enough):
         run(["train", str(album), "-m", str(tmp_path / "m"), *options])
@@ -48,6 +48,7 @@ def test_every_option_of_train_reaches_what_it_is_for(album, tmp_path, monkeypat
 )
 def test_words_are_mirrored_unless_told_otherwise(album, tmp_path, monkeypatch, verb, flag, mirrored):
     def catch(describer, part):
+        assert describer.recipe.layout
         raise Enough(describer.recipe.mirrored)
 
     monkeypatch.setattr(Describer, "fit", catch)
@@ -66,7 +67,7 @@ def test_the_demo_mirrors_words_and_the_reproduction_of_the_paper_does_not(tmp_p
     monkeypatch.setenv("TAGMIX_DEBUG", "1")
     with pytest.raises(Enough) as caught:
         run(["demo", "--pictures", "30", "--out", str(tmp_path / "demo"), "--jobs", "1"])
-    assert caught.value.args == (Recipe(largest_patch=0.125, places=True, mirrored=True),)
+    assert caught.value.args == (Recipe(largest_patch=0.125, places=True, mirrored=True, layout=True),)
     drawn = open_album(tmp_path / "demo" / "album")
     with pytest.raises(Enough) as caught:
         reproduce._described("scenes", drawn, tmp_path / "out", 1, lambda *_: None)

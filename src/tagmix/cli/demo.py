@@ -49,7 +49,13 @@ def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
             out / "album", pictures, seed, n_jobs=jobs, progress=lambda done, of: tell("album", done, of)
         )
         describer = Describer(
-            n_colours=200, places=True, largest_patch=0.125, mirrored=True, cache=out / "cache", n_jobs=jobs
+            n_colours=200,
+            places=True,
+            largest_patch=0.125,
+            mirrored=True,
+            layout=True,
+            cache=out / "cache",
+            n_jobs=jobs,
         )
         model = EMM(learning="likelihood", context="kernel", n_jobs=-1)
         facts = {

@@ -90,6 +90,10 @@ def describing(function: F) -> F:
                 "--mirrored/--no-mirrored", default=True, show_default=True,
                 help="Count the SIFT word of each patch's mirror image too; the paper does not.",
             ),
+            click.option(
+                "--layout/--no-layout", default=True, show_default=True,
+                help="Use which colours lie high, in the middle and low, for the whole picture.",
+            ),
             _number("--patches", *LIMITS["n_patches"], 1000, "Random patches a picture."),
             click.option(
                 "--largest-patch",
@@ -121,6 +125,7 @@ def describer_of(options: dict[str, Any]) -> Describer:
         n_colours=options["colours"],
         places=options["places"],
         mirrored=options["mirrored"],
+        layout=options["layout"],
         n_patches=options["patches"],
         largest_patch=options["largest_patch"],
         segmenter=options["segmenter"],

@@ -7,11 +7,16 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
+from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.images.network import Network
 from tagmix.images.network_features import network_views
-from tagmix.images.sketch import PLACES, Vocabularies, Words
+from tagmix.images.sketch import PLACE_COLUMNS, PLACES, Vocabularies, Words
+
+LAYOUT = "layout"
+# The first row of the middle band and that of the lowest, of the eight rows that places have.
+BANDS = (3, 5)
 
 
 class Pictured(Protocol):
@@ -39,6 +44,7 @@ def bags_of(
     described: Sequence[Words],
     widths: Mapping[str, int],
     network: Network | None = None,
+    layout: bool = False,
 ) -> Bags:
     """Return Bags of pictures: counts of words and features a region, the items' tags, ids by place.
 
@@ -65,4 +71,20 @@ def bags_of(
     unique = ids if len(set(ids)) == len(ids) else None
     views = {view: counts(view, width) for view, width in widths.items()}
     dense, whole = network_views(described, network) if network else ({}, {})
+    if layout and "colour" in widths:
+        whole = {LAYOUT: layout_of(described, widths["colour"]), **whole}
     return Bags({**views, **dense}, offsets, tags if names else None, names or None, unique, whole)
+
+
+def layout_of(described: Sequence[Words], n_colours: int) -> Floats:
+    """Return the roots of colours' shares in three bands, pictures × (bands × colours).
+
+    A sea is blue below and a sky above: where a colour lies tells pictures apart that have the same colours.
+    """
+    out = np.zeros((len(described), (len(BANDS) + 1) * n_colours))
+    for row, words in zip(out, described, strict=True):
+        band = np.searchsorted(BANDS, words.place // PLACE_COLUMNS, side="right")
+        np.add.at(row, band * n_colours + words.colour.astype(np.int64), 1.0)
+        parts = row.reshape(-1, n_colours)
+        parts /= np.maximum(parts.sum(axis=1, keepdims=True), 1.0)
+    return np.sqrt(out)

@@ -118,8 +118,8 @@ class Describer:
     Parameters
     ----------
     n_words, n_colours : size of the vocabularies of SIFT and of colour; 0 colours leave colour out.
-    n_patches, segmenter, n_regions, max_side, seed, largest_patch, places, mirrored : how a picture is
-        described (see ``Recipe``).
+    n_patches, segmenter, n_regions, max_side, seed, largest_patch, places, mirrored, layout : how a picture
+        is described (see ``Recipe``).
     vocabulary_pictures, vocabulary_patches : from how many pictures, and patches of each, words are learnt.
     restarts : random starts of k-means.
     cache : a folder for what is finished; a run that was killed goes on where it was, and a finished one
@@ -155,6 +155,7 @@ class Describer:
         largest_patch: float = 0.5,
         places: bool = False,
         mirrored: bool = False,
+        layout: bool = False,
         network: Network | str | os.PathLike[str] | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
@@ -166,7 +167,8 @@ class Describer:
             restarts=(restarts, 1),
         )
         self.n_words, self.n_colours = n_words, n_colours
-        self.recipe = Recipe(n_patches, segmenter, n_regions, max_side, seed, largest_patch, places, mirrored)
+        how = (largest_patch, places, mirrored, layout)
+        self.recipe = Recipe(n_patches, segmenter, n_regions, max_side, seed, *how)
         self.vocabulary_pictures, self.vocabulary_patches = vocabulary_pictures, vocabulary_patches
         self.restarts, self.cache, self.n_jobs, self.progress = restarts, Cache(cache), n_jobs, progress
         self.network = network if network is None or isinstance(network, Network) else load_network(network)
@@ -223,7 +225,8 @@ class Describer:
 
     def bags_of(self, items: Sequence[Pictured], described: Sequence[Words]) -> Bags:
         """Return the Bags of pictures that were described: words, features, the items' tags."""
-        return bags_of(items, described, widths_of(self.vocabularies_, self.recipe.places), self.network)
+        widths = widths_of(self.vocabularies_, self.recipe.places)
+        return bags_of(items, described, widths, self.network, self.recipe.layout)
 
     def describe(self, paths: Sequence[Path]) -> list[Words | None]:
         """Return the words of each picture, None where a file was set aside in ``problems_``."""

@@ -21,6 +21,8 @@ from tagmix.kernels.compiled.segmentation import region_boxes
 # Places are counted on a grid: what a region is follows its height in the picture more than its side.
 PLACE_ROWS, PLACE_COLUMNS = 8, 4
 PLACES = PLACE_ROWS * PLACE_COLUMNS
+# Fields that recipes have not always had, and are False where they are not named.
+ADDED = ("mirrored", "layout")
 # What a recipe may ask for; a file from a stranger may ask for anything.
 LIMITS = {"n_patches": (1, 20_000), "n_regions": (1, 1000), "max_side": (1, 2048), "seed": (0, 2**32 - 1)}
 
@@ -32,6 +34,7 @@ class Recipe:
     ``largest_patch`` is the side of the largest patch as a share of √(width × height): at 0.5 it covers a
     quarter of the picture. ``places`` adds words for where a patch lies. ``mirrored`` counts, beside the
     SIFT word of a patch, that of its mirror image: a photo looked at in a mirror shows the same things.
+    ``layout`` adds a view of the whole picture: which colours lie high, in the middle and low.
     """
 
     n_patches: int = 1000
@@ -42,6 +45,7 @@ class Recipe:
     largest_patch: float = 0.5
     places: bool = False
     mirrored: bool = False
+    layout: bool = False
 
     def __post_init__(self) -> None:
         for name, (low, high) in LIMITS.items():
@@ -58,18 +62,18 @@ class Recipe:
                 f"largest_patch must be a share above 0 and up to 1, got {self.largest_patch!r:.60}: 0.5 is "
                 "the paper's, 0.125 tells small regions apart."
             )
-        for name in ("places", "mirrored"):
+        for name in ("places", *ADDED):
             value = getattr(self, name)
             if not isinstance(value, bool):
                 raise ParameterError(f"{name} must be True or False, got {value!r:.60}: choose one.")
 
     def __repr__(self) -> str:
-        """Name every field, but ``mirrored`` only if it is so: what was kept before it was known still fits.
+        """Name every field, but those added later only if they are set: what was kept before still fits.
 
         >>> Recipe(places=True, mirrored=True)  # doctest: +ELLIPSIS
         Recipe(n_patches=1000, ..., places=True, mirrored=True)
         """
-        shown = [field.name for field in fields(self) if field.name != "mirrored" or self.mirrored]
+        shown = [field.name for field in fields(self) if field.name not in ADDED or getattr(self, field.name)]
         return f"Recipe({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tagmix import EMM
-from tagmix.learners.calibration import fit_calibration, probabilities, threshold_at
+from tagmix.learners.calibration import fit_calibration, probabilities, worth_showing
 
 LIMIT = 0.03
 
@@ -198,12 +198,17 @@ def test_strong_scores_are_as_right_as_they_say(signal):
     assert p.mean() == pytest.approx(tags[2000:].mean(), rel=0.05)
 
 
-def test_the_threshold_at_a_precision_is_the_best_of_all_thresholds_that_keep_it():
+@pytest.mark.parametrize("precision", [0.2, 0.7])
+def test_what_is_worth_showing_has_the_best_f1_of_all_thresholds_that_are_precise(precision):
     rng = np.random.default_rng(7)
-    p = np.round(rng.random((50, 8)), 2)  # with ties
+    p = np.round(rng.random((50, 8)) ** 2, 2)  # with ties
     tags = (rng.random(p.shape) < p).astype(float)
-    found = threshold_at(0.7, p, tags)
-    kept = [t for t in np.unique(p) if tags[p >= t].mean() >= 0.7]
-    assert found == min(kept)
-    assert tags[p >= found].mean() >= 0.7
-    assert threshold_at(1.0, p, np.zeros_like(p)) == p.max()
+    found = worth_showing(precision, p, tags)
+
+    def f1(t):
+        return 2 * tags[p >= t].sum() / ((p >= t).sum() + tags.sum())
+
+    precise = [t for t in np.unique(p) if tags[p >= t].mean() >= precision]
+    assert tags[p >= found].mean() >= precision
+    assert f1(found) == max(f1(t) for t in precise)
+    assert worth_showing(1.0, p, np.zeros_like(p)) == p.max()

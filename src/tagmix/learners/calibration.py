@@ -140,15 +140,20 @@ def _best_thresholds(p: Floats, tags: Floats) -> Floats:
     return GRID[np.argmax(f1, axis=1)]
 
 
-def threshold_at(precision: float, p: Floats, tags: Floats) -> float:
-    """Return the lowest threshold at which so large a share of the shown tags is right, else the highest.
+def worth_showing(precision: float, p: Floats, tags: Floats) -> float:
+    """Return the threshold of best F1 among those at which so large a share of the shown tags is right.
+
+    One for all tags: among all rules of a precision, one threshold over probabilities finds most right tags.
+    Where no threshold is so precise, the highest.
 
     >>> p = np.array([[0.9, 0.8, 0.5, 0.1]])
-    >>> threshold_at(0.6, p, np.array([[1.0, 0.0, 1.0, 0.0]]))
+    >>> worth_showing(0.6, p, np.array([[1.0, 0.0, 1.0, 0.0]]))
     0.5
     """
     order = np.argsort(-p, axis=None, kind="stable")
     levels, right = p.ravel()[order], np.cumsum(tags.ravel()[order])
+    shown = np.arange(1, len(levels) + 1)
     last = np.append(np.diff(levels) < 0, True)  # equals are shown together
-    enough = last & (right >= precision * np.arange(1, len(levels) + 1))
-    return float(levels[np.flatnonzero(enough)[-1]]) if enough.any() else float(levels[0])
+    precise = last & (right >= precision * shown)
+    best = int(np.argmax(np.where(precise, right / (shown + tags.sum()), -1.0)))  # the first if none is
+    return float(levels[best])

@@ -20,7 +20,7 @@ from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.metrics import top_k_accuracy
-from tagmix.learners.calibration import Calibration, fit_calibration, probabilities, threshold_at
+from tagmix.learners.calibration import Calibration, fit_calibration, probabilities, worth_showing
 from tagmix.learners.context.prior import ContextPrior, HeldOut
 from tagmix.learners.training import SHARE_FLOOR, shard_size
 from tagmix.model.estep import evidence_of
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 POWERS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 USUAL_POWER = 2.0
 REGION_POWERS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
-# Of the tags that are shown so many are to be right; among all rules that keep this, one threshold over
-# calibrated probabilities shows most right tags.
+# Of the tags that are shown so many are to be right, at least.
 SHOWN_PRECISION = 0.6
 # The share of a picture that a tag without any region is taken to have.
 LEAST_SHARE = 1e-3
@@ -116,11 +115,11 @@ def join(emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions
 
 
 def _calibrated(odds: Floats, truth: Floats, seed: int) -> Calibration:
-    """Return the calibration of odds, with the threshold that shows most tags at the precision promised."""
+    """Return the calibration of odds, with the threshold of what is worth showing."""
     p = np.empty_like(odds)
     for train, test in picture_folds(len(odds), min(5, len(odds)), seed=seed):
         p[test] = probabilities(odds[test], fit_calibration(odds[train], truth[train]))
-    threshold = threshold_at(SHOWN_PRECISION, p, truth)
+    threshold = worth_showing(SHOWN_PRECISION, p, truth)
     return fit_calibration(odds, truth)._replace(thresholds=np.full(truth.shape[1], threshold))
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 import tagmix
 from tagmix import EMM, Bags, ModelFileError, storage
@@ -95,3 +96,21 @@ def test_a_threshold_shows_equals_together_or_not_at_all():
     p, tags = np.array([[0.9, 0.5, 0.5, 0.5]]), np.array([[1.0, 1.0, 0.0, 0.0]])
     assert threshold_at(0.6, p, tags) == 0.9
     assert threshold_at(0.5, p, tags) == 0.5
+
+
+@pytest.mark.parametrize("folds", [0, 3])
+@pytest.mark.parametrize("context", ["linear", Ridge()])
+def test_pictures_unlike_any_other_get_probabilities(bags, context, folds):
+    emm = fitted(bags[:60], context=context, calibration_folds=folds)
+    part = bags[60:]
+    for scale in (-1e12, 1e12):
+        far = Bags({"words": part.views["words"], "net": scale * part.views["net"]}, part.offsets)
+        np.testing.assert_allclose(emm.predict_proba(far).sum(axis=1), 1.0)
+        np.testing.assert_allclose(emm.predict_regions(far).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("kappa", [{"words": 0.1, **BOTH}, {"net:linear": 0.5}])
+def test_threads_of_a_fitted_model_with_a_scorer_can_be_changed(bags, kappa):
+    emm = fitted(bags[:60], evidence=kappa)
+    before = emm.predict_regions(bags[60:])
+    np.testing.assert_array_equal(emm.set_params(n_jobs=2).predict_regions(bags[60:]), before)

@@ -172,3 +172,11 @@ def test_one_threshold_shows_tags_as_right_as_promised_by_calibrations_that_had_
     assert sorted(place) == list(range(60))
     assert truth[place][shown].mean() >= fitting.SHOWN_PRECISION
     assert truth[place][np.vstack(p) >= threshold - 0.1].mean() < fitting.SHOWN_PRECISION
+
+
+def test_rates_of_a_power_beyond_sense_stay_numbers_in_the_order_of_the_context():
+    rates = fitting.Context(None, 100.0, 0.0, {}).rates(np.array([[-30.0, -29.99, -29.0], [0.0, 1.0, 30.0]]))
+    assert np.isfinite(rates).all()
+    assert (np.diff(rates, axis=1) < 0).all()
+    usual = fitting.Context(None, 2.0, 0.0, {}).rates(np.array([[-1.0, 2.0]]))[0]
+    assert usual[0] / usual[1] == pytest.approx((expit(2.0) / expit(-1.0)) ** 2)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import tagmix
-from tagmix import EMM, Bags, ModelFileError, storage
+from tagmix import EMM, Bags, ModelFileError, ParameterError, storage
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.baselines.max_pooling import MaxPooling
 from tagmix.learners.calibration import probabilities, threshold_at
@@ -114,3 +114,14 @@ def test_threads_of_a_fitted_model_with_a_scorer_can_be_changed(bags, kappa):
     emm = fitted(bags[:60], evidence=kappa)
     before = emm.predict_regions(bags[60:])
     np.testing.assert_array_equal(emm.set_params(n_jobs=2).predict_regions(bags[60:]), before)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [(BOTH, {"net": 0.3}, float), ({"net": 0.3}, BOTH, float), ({"net": 0.3}, {"net": 0.3}, int)],
+)
+def test_a_warm_start_with_other_instances_than_the_last_fit_is_refused(bags, first, second, kind):
+    emm = fitted(bags, evidence=first, warm_start=True)
+    other = Bags({"net": np.ones((N * N_REGIONS, WIDTH), dtype=kind)}, bags.offsets, bags.captions)
+    with pytest.raises(ParameterError, match="warm_start"):
+        emm.set_params(evidence=second).fit(other)

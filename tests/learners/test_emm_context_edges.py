@@ -125,3 +125,14 @@ def test_a_warm_start_with_other_instances_than_the_last_fit_is_refused(bags, fi
     other = Bags({"net": np.ones((N * N_REGIONS, WIDTH), dtype=kind)}, bags.offsets, bags.captions)
     with pytest.raises(ParameterError, match="warm_start"):
         emm.set_params(evidence=second).fit(other)
+
+
+def comes_back(emm, bags, path):
+    emm.save(path)
+    np.testing.assert_array_equal(tagmix.load(path).predict_regions(bags), emm.predict_regions(bags))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-12])
+def test_embeddings_without_spread_come_back_from_a_file(bags, tmp_path, scale):
+    flat = Bags({"net": 1.0 + scale * bags.views["net"]}, bags.offsets, bags.captions)
+    comes_back(fitted(flat, evidence=BOTH), flat, tmp_path / "m.tagmix")

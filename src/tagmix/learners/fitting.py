@@ -26,7 +26,7 @@ from tagmix.learners.training import Corpus, expectation_maximisation, free_shar
 from tagmix.model import mstep
 from tagmix.model.estep import Posterior
 from tagmix.model.margin import MarginSolution, label_duals, own_label_duals, solve_margin
-from tagmix.model.params import Params, Settings, views_read
+from tagmix.model.params import Params, Settings, dense_views, views_read
 
 if TYPE_CHECKING:
     from tagmix.learners.emm import EMM
@@ -115,7 +115,10 @@ def warn_of_constant_tags(bags: Bags) -> None:
 def _start(emm: "EMM", bags: Bags, settings: Settings) -> Params:
     widths = {view: bags.views[view].shape[1] for view in views_read(settings)}
     if emm.warm_start and hasattr(emm, "params_"):
-        if emm.widths_ != widths or emm.tag_names_ != bags.tag_names:
+        dense = tuple(view for view in widths if not issparse(bags.views[view]))
+        same_views = emm.widths_ == widths and set(dense_views(emm.params_)) == set(dense)
+        same_models = emm.params_.instances.keys() == settings.evidence.keys()
+        if not same_views or not same_models or emm.tag_names_ != bags.tag_names:
             raise ParameterError("warm_start needs the same tags and words as the last fit: set it to False.")
         last = rewired(emm.params_, settings.kernels, settings.n_threads)
         rates = last.rates if settings.bounded else np.ones_like(last.rates)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tagmix.errors import ParameterError
 from tagmix.kernels import compiled, reference
 from tagmix.learners.checks import check_choice, check_numbers, is_number
-from tagmix.model.params import LINEAR, Params, Settings, view_of
+from tagmix.model.params import LINEAR, Params, Settings, view_of, views_read
 
 if TYPE_CHECKING:
     from tagmix.learners.emm import EMM
@@ -149,7 +149,7 @@ def _evidence(evidence: float | Mapping[str, float], counted: Mapping[str, bool]
 def rewire(emm: "EMM") -> None:
     """Let a fitted model compute with the kernels and threads that its parameters now ask for."""
     check_parameters(emm)
-    now = settings_of_views(emm, dict.fromkeys(emm.settings_.evidence, True))
+    now = settings_of_views(emm, dict.fromkeys(views_read(emm.settings_), False))
     emm.settings_ = replace(emm.settings_, kernels=now.kernels, n_threads=now.n_threads)
     emm.params_ = rewired(emm.params_, emm.settings_.kernels, emm.settings_.n_threads)
 

@@ -65,7 +65,8 @@ class Gaussian:
     def empty(cls, n_tags: int, view: Any, **how: Any) -> Self:
         """Return the prior for regions like these: no tag has been seen."""
         projection = Projection.of(view)
-        spread = max(float(projection(view).var(axis=0).mean()), 1e-12)
+        spread = float(projection(view).var(axis=0).mean())
+        spread = spread if spread > 1e-12 else 1.0  # nothing varies: any spread will do
         width = projection.axes.shape[1]
         weight = SHRINKAGE / (1 - SHRINKAGE) * (view.shape[0] + n_tags)
         return cls(projection, np.zeros((n_tags, width)), np.eye(width) / spread, spread, weight, **how)

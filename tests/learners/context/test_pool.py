@@ -14,20 +14,32 @@ def features_of(scores):
     return [(f - f.mean()) / f.std() for f in found]
 
 
-def test_slopes_and_biases_are_those_that_a_general_minimiser_finds():
-    rng = np.random.default_rng(0)
+def smooth(rng):
     scores = [rng.random((60, 5)), rng.normal(0.2, 0.2, (60, 5))]
-    tags = (rng.random((60, 5)) < 0.6 * scores[0]).astype(float)
+    return scores, (rng.random((60, 5)) < 0.6 * scores[0]).astype(float)
+
+
+def sharp(rng):
+    """Rare tags with high scores, low ones for almost all others: Newton's whole steps lead astray."""
+    tags = (rng.random((200, 5)) < 0.02).astype(float)
+    scores = np.where(tags > 0, 0.9, 1e-4 * rng.random((200, 5)))
+    scores[:3] = 0.9
+    return [scores], tags
+
+
+@pytest.mark.parametrize("sampled", [smooth, sharp])
+def test_slopes_and_biases_are_those_that_a_general_minimiser_finds(sampled):
+    scores, tags = sampled(np.random.default_rng(0))
     z, start = features_of(scores), logit((tags.sum() + 0.5) / (tags.size + 1))
 
     def loss(theta):
-        slopes, biases = theta[:5], theta[5:]
+        slopes, biases = theta[:-5], theta[-5:]
         logits = slopes[0] + sum(a * f for a, f in zip(slopes[1:], z, strict=True)) + biases
-        away = slopes - np.append(start, np.zeros(4))
+        away = slopes - np.append(start, np.zeros(len(z)))
         prior = SLOPE_PRECISION * (away**2).sum() + BIAS_PRECISION * (biases**2).sum()
         return (np.logaddexp(0, logits) - tags * logits).sum() + prior / 2
 
-    best = minimize(loss, np.zeros(10), options={"gtol": 1e-8})
+    best = minimize(loss, np.append(start, np.zeros(len(z) + 5)), options={"gtol": 1e-8})
     found = fit_pool(scores, tags)
     np.testing.assert_allclose(np.concatenate([found.slopes, found.biases]), best.x, atol=1e-5)
 

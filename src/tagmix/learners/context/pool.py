@@ -17,7 +17,7 @@ from tagmix.arrays import Floats
 FLOOR = 1e-3
 # The prior's precision of a tag's bias, and of a standardised slope: small enough to change no pool of many.
 BIAS_PRECISION, SLOPE_PRECISION = 5.0, 1e-2
-ROUNDS, SETTLED, LONGEST = 50, 1e-6, 1.0
+ROUNDS, SETTLED, SHORTEST = 50, 1e-6, 1e-6
 
 
 class Pool(NamedTuple):
@@ -54,12 +54,31 @@ def fit_pool(scores: Sequence[Floats], tags: Floats) -> Pool:
     slopes = start
     for _ in range(ROUNDS):
         along, turn = _step(z, tags, slopes, biases, start)
-        longest = max(np.abs(along).max(), np.abs(turn).max())
-        shorter = min(1.0, LONGEST / max(longest, 1e-300))  # far from the optimum Newton's step is too long
-        slopes, biases = slopes + shorter * along, biases + shorter * turn
-        if longest < SETTLED:
+        settled = max(np.abs(along).max(), np.abs(turn).max()) < SETTLED
+        here, part = _loss(z, tags, slopes, biases, start), 1.0
+        # Far from the optimum Newton's step may be too long: it is halved until it leads down.
+        while not settled and part > SHORTEST:
+            if _loss(z, tags, slopes + part * along, biases + part * turn, start) <= here * (1 + 1e-12):
+                break
+            part /= 2
+        slopes, biases = slopes + part * along, biases + part * turn
+        if settled:
             break
     return Pool(slopes, centres, scales, biases)
+
+
+def _logits(z: Sequence[Floats], slopes: Floats, biases: Floats) -> Floats:
+    logits = slopes[0] + np.tile(biases, (len(z[0]), 1))
+    for slope, feature in zip(slopes[1:], z, strict=True):
+        logits += slope * feature
+    return logits
+
+
+def _loss(z: Sequence[Floats], tags: Floats, slopes: Floats, biases: Floats, start: Floats) -> float:
+    """Return −log p(tags), and what the priors add."""
+    logits = _logits(z, slopes, biases)
+    away = SLOPE_PRECISION * ((slopes - start) ** 2).sum() + BIAS_PRECISION * (biases**2).sum()
+    return float((np.logaddexp(0, logits) - tags * logits).sum() + away / 2)
 
 
 def _step(
@@ -70,10 +89,7 @@ def _step(
     Second derivatives between biases are diagonal (a pair has one tag), so that they are eliminated first:
     (A − BD⁻¹Bᵀ) Δslopes = g − BD⁻¹h, then Δbiases = D⁻¹(h − BᵀΔslopes).
     """
-    logits = slopes[0] + np.tile(biases, (len(tags), 1))
-    for slope, feature in zip(slopes[1:], z, strict=True):
-        logits += slope * feature
-    p = expit(logits)
+    p = expit(_logits(z, slopes, biases))
     weight, residual = p * (1 - p), tags - p
     per_tag = [weight.sum(axis=0)]  # B, a row a slope
     g = [residual.sum()]

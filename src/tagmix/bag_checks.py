@@ -41,7 +41,7 @@ def _checked_view(name: str, view: Any) -> View:
     # The type decides and never the values: a cut of an embedding is an embedding, whatever is in it.
     if is_sparse(matrix) or matrix.dtype.kind in "bui":
         return _counts(name, csr_array(matrix))
-    return _finite(name, matrix.astype(np.float64))
+    return _embeddings(name, matrix.astype(np.float64))
 
 
 def _array(what: str, given: Any, way_out: str) -> NDArray[Any]:
@@ -105,6 +105,16 @@ def _finite(name: str, values: NDArray[Any]) -> NDArray[Any]:
         raise BagsError(
             f"view {name!r} must hold finite numbers, got {values.ravel()[bad[0]]} ({bad.size} such): "
             "remove or repair these regions first."
+        )
+    return values
+
+
+def _embeddings(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Refuse numbers whose squares and their sums would be none."""
+    largest = float(np.abs(_finite(name, values)).max(initial=0.0))
+    if largest > MOST:
+        raise BagsError(
+            f"view {name!r} must hold numbers of at most {MOST:g}, got {largest:g}: repair or rescale it."
         )
     return values
 
@@ -247,5 +257,5 @@ def checked_pictures(pictures: Mapping[str, Any] | None, n_images: int) -> dict[
                 "pass images × features."
             )
         dense = matrix.toarray() if is_sparse(matrix) else matrix
-        checked[str(name)] = _finite(str(name), dense.astype(np.float64))
+        checked[str(name)] = _embeddings(str(name), dense.astype(np.float64))
     return checked

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import tagmix
-from tagmix import EMM, Bags, ModelFileError, ParameterError, storage
+from tagmix import EMM, Bags, BagsError, ModelFileError, ParameterError, storage
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.baselines.max_pooling import MaxPooling
 from tagmix.learners.calibration import probabilities, threshold_at
@@ -136,3 +136,13 @@ def comes_back(emm, bags, path):
 def test_embeddings_without_spread_come_back_from_a_file(bags, tmp_path, scale):
     flat = Bags({"net": 1.0 + scale * bags.views["net"]}, bags.offsets, bags.captions)
     comes_back(fitted(flat, evidence=BOTH), flat, tmp_path / "m.tagmix")
+
+
+def test_large_embeddings_come_back_from_a_file_and_larger_ones_are_refused(bags, tmp_path):
+    large = Bags({"net": 1e14 * bags.views["net"]}, bags.offsets, bags.captions)
+    comes_back(fitted(large, evidence=BOTH), large, tmp_path / "m.tagmix")
+    for wrong in (1e300, -1e16):
+        with pytest.raises(BagsError, match="at most"):
+            Bags({"net": np.full((2, 3), wrong)}, [0, 2])
+        with pytest.raises(BagsError, match="at most"):
+            Bags(np.ones((2, 3), dtype=int), [0, 2], pictures={"scene": np.full((1, 3), wrong)})

@@ -14,7 +14,7 @@ from tagmix.model.params import Params, Settings, view_of
 
 MU = (ETA_RANGE[0], 1e18)  # a prior and at most so many words of a tag
 KINDS: dict[str, type[InstanceModel]] = {"words": Words, "gaussian": Gaussian, "linear": Linear}
-LARGEST = 1e12
+LARGEST = 1e16  # embeddings are at most 1e15
 
 
 def instance_parts(params: Params) -> tuple[list[dict[str, str]], dict[str, Any]]:

@@ -37,6 +37,8 @@ REGION_POWERS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 SHOWN_PRECISION = 0.6
 # The share of a picture that a tag without any region is taken to have.
 LEAST_SHARE = 1e-3
+# Nats that a tag can be less probable than the best: beyond, it has no share and no logarithm.
+LONGEST_WAY = 600.0
 
 
 class Context(NamedTuple):
@@ -51,8 +53,10 @@ class Context(NamedTuple):
     agreement: dict[float, float]
 
     def rates(self, logits: Floats) -> Floats:
-        """Return λ = π^−τ."""
-        rates: Floats = np.exp(-self.power * log_expit(logits))
+        """Return λ = π^−τ, up to a factor a picture, which makes its smallest 1."""
+        log_prior = log_expit(logits)
+        away = self.power * (log_prior.max(axis=1, keepdims=True) - log_prior)
+        rates: Floats = np.exp(np.minimum(away, LONGEST_WAY))
         return rates
 
     def joined(self, logits: Floats, shares: Floats) -> Floats:

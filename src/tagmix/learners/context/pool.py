@@ -17,6 +17,8 @@ from tagmix.arrays import Floats
 FLOOR = 1e-3
 # The prior's precision of a tag's bias, and of a standardised slope: small enough to change no pool of many.
 BIAS_PRECISION, SLOPE_PRECISION = 5.0, 1e-2
+# A logit beyond says no more: pictures unlike any other lead that far, where exponentials are no numbers.
+SUREST = 30.0
 ROUNDS, SETTLED, SHORTEST = 50, 1e-6, 1e-6
 
 
@@ -34,7 +36,7 @@ class Pool(NamedTuple):
         parts = zip(self.slopes[1:], self.centres, self.scales, _features(scores), strict=True)
         for slope, centre, scale, feature in parts:
             out += slope / scale * (feature - centre)
-        return out
+        return np.clip(out, -SUREST, SUREST)
 
 
 def _features(scores: Sequence[Floats]) -> list[Floats]:

@@ -8,7 +8,7 @@ import tagmix
 from tagmix import EMM, Bags, BagsError, ModelFileError, ParameterError, storage
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.baselines.max_pooling import MaxPooling
-from tagmix.learners.calibration import probabilities, threshold_at
+from tagmix.learners.calibration import probabilities, worth_showing
 from tagmix.learners.context.prior import fit_prior
 from tagmix.learners.context.scorer import RIDGE
 from tagmix.learners.tuning import choose_evidence
@@ -94,8 +94,8 @@ def test_a_precision_that_is_not_symmetric_is_refused(bags, tmp_path):
 
 def test_a_threshold_shows_equals_together_or_not_at_all():
     p, tags = np.array([[0.9, 0.5, 0.5, 0.5]]), np.array([[1.0, 1.0, 0.0, 0.0]])
-    assert threshold_at(0.6, p, tags) == 0.9
-    assert threshold_at(0.5, p, tags) == 0.5
+    assert worth_showing(0.6, p, tags) == 0.9
+    assert worth_showing(0.6, p, np.array([[1.0, 1.0, 1.0, 0.0]])) == 0.5
 
 
 @pytest.mark.parametrize("folds", [0, 3])

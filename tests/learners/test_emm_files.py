@@ -167,6 +167,7 @@ HOSTILE_MODELS = {
     ),
     "level above 1": (at("calibration.levels", 7.0), r"between 0 and 1"),
     "threshold NaN": (at("calibration.thresholds", np.nan), r"thresholds must be from"),
+    "evening zero": (at("calibration.evening", 0.0), r"evening of the calibration must be positive"),
     "biases missing": (drop("arrays", "calibration.biases"), r"KeyError: 'calibration.biases'"),
     "unknown setting": (put("settings", "depth", 3), r"unknown setting 'depth', perhaps of a newer tagmix"),
     "a callback": (put("settings", "callback", "print"), r"unknown setting 'callback'"),

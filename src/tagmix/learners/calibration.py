@@ -30,13 +30,17 @@ SLOPE_SPREAD, BIAS_SPREAD = 0.5, 1.0
 
 
 class Calibration(NamedTuple):
-    """A slope and a bias over log scores a tag, the correction's knots, a threshold a tag."""
+    """A slope and a bias over log scores a tag, the correction's knots, a threshold and an evening a tag.
+
+    Ranked by probability × evening, rare tags count as much as frequent ones (see ``evening.py``).
+    """
 
     slopes: Floats
     biases: Floats
     knots: Floats
     levels: Floats
     thresholds: Floats
+    evening: Floats
 
 
 def fit_calibration(scores: Floats, tags: Floats) -> Calibration:
@@ -44,7 +48,8 @@ def fit_calibration(scores: Floats, tags: Floats) -> Calibration:
     x = np.log(np.maximum(scores, FLOOR))
     slopes, biases = _fit_logistic(x, tags)
     knots, levels = _fit_correction((slopes * x + biases).ravel(), tags.ravel())
-    unfinished = Calibration(slopes, biases, knots, levels, np.full(len(slopes), 0.5))
+    blank = np.ones(len(slopes))
+    unfinished = Calibration(slopes, biases, knots, levels, thresholds=blank, evening=blank)
     return unfinished._replace(thresholds=_best_thresholds(probabilities(scores, unfinished), tags))
 
 

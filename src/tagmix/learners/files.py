@@ -159,6 +159,8 @@ def _calibration(arrays: Mapping[str, Any], n_tags: int) -> Calibration | None:
     shares = (parts["levels"], parts["thresholds"])
     if not n_knots or np.any(np.diff(parts["knots"]) < 0) or any(a.min() < 0 or a.max() > 1 for a in shares):
         raise ValueError("calibration needs rising knots, levels and thresholds between 0 and 1")
+    if parts["evening"].min() <= 0:
+        raise ValueError("evening of the calibration must be positive")
     return Calibration(**parts)
 
 

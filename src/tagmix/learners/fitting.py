@@ -15,10 +15,11 @@ from sklearn.utils import check_random_state
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, ParameterError
-from tagmix.learners.calibration import Calibration, fit_calibration
+from tagmix.learners.calibration import Calibration, fit_calibration, probabilities
 from tagmix.learners.context.fitting import USUAL_POWER, Context, Joint, Regions, join
 from tagmix.learners.context.prior import fit_prior
 from tagmix.learners.context.scorer import scorers_of
+from tagmix.learners.evening import evening_of
 from tagmix.learners.inputs import check_no_rates, check_rates, useful_images
 from tagmix.learners.monitor import Monitor
 from tagmix.learners.parameters import check_parameters, rewired, settings_of_views
@@ -211,7 +212,9 @@ def calibrate(emm: "EMM", corpus: Corpus) -> Calibration | None:
             model.fit(bags[train], rates=None if rates is None else rates[train])
         scores.append(model.predict_proba(bags[part], rates=None if rates is None else rates[part]))
         truths.append(bags[part].captions.toarray())
-    return fit_calibration(np.vstack(scores), np.vstack(truths).astype(np.float64))
+    held_out, truth = np.vstack(scores), np.vstack(truths).astype(np.float64)
+    made = fit_calibration(held_out, truth)
+    return made._replace(evening=evening_of(probabilities(held_out, made), truth))
 
 
 def overwrite_captioned(phi: Floats, shard: Bags, posterior: Posterior) -> None:

@@ -22,6 +22,7 @@ from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.calibration import Calibration, fit_calibration, probabilities, worth_showing
 from tagmix.learners.context.prior import ContextPrior, HeldOut
+from tagmix.learners.evening import evening_of
 from tagmix.learners.training import SHARE_FLOOR, shard_size
 from tagmix.model.estep import evidence_of
 from tagmix.model.margin import MarginSolution, solve_margin
@@ -119,12 +120,14 @@ def join(emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions
 
 
 def _calibrated(odds: Floats, truth: Floats, seed: int) -> Calibration:
-    """Return the calibration of odds, with the threshold of what is worth showing."""
+    """Return the calibration of odds, with the threshold of what is worth showing and the evening of tags."""
     p = np.empty_like(odds)
     for train, test in picture_folds(len(odds), min(5, len(odds)), seed=seed):
         p[test] = probabilities(odds[test], fit_calibration(odds[train], truth[train]))
     threshold = worth_showing(SHOWN_PRECISION, p, truth)
-    return fit_calibration(odds, truth)._replace(thresholds=np.full(truth.shape[1], threshold))
+    return fit_calibration(odds, truth)._replace(
+        thresholds=np.full(truth.shape[1], threshold), evening=evening_of(p, truth, seed)
+    )
 
 
 def _margin(emm: "EMM", odds: Floats, bags: Bags) -> MarginSolution:

@@ -1,0 +1,84 @@
+"""Rare tags count as much as frequent ones: probabilities divided by a power of the tags' frequency."""
+
+import numpy as np
+import pytest
+
+from tagmix import EMM, planted_topics, sample_bags
+from tagmix.evaluation.metrics import top_tags
+from tagmix.learners.evening import AT_A_TIME, POWERS, evening_of
+
+
+def uneven_album(n=1200, n_tags=40, seed=0):
+    """Return tags of which some are on half of the pictures and some on one in a hundred, and true odds."""
+    rng = np.random.default_rng(seed)
+    shares = np.geomspace(0.5, 0.01, n_tags)
+    logits = np.log(shares / (1 - shares)) + 1.5 * rng.standard_normal((n, n_tags))
+    p = 1 / (1 + np.exp(-logits))
+    return p, (rng.random((n, n_tags)) < p).astype(np.float64)
+
+
+def mean_f1(tags, scores, k=5):
+    """Return the literature's F1 by a loop over tags: 2PR/(P+R) of mean precision and mean recall."""
+    shown = np.zeros_like(tags)
+    for row, best in zip(shown, top_tags(scores, k), strict=True):
+        row[best] = 1
+    precision, recall = [], []
+    for own, offered in zip(tags.T, shown.T, strict=True):
+        if own.any():
+            hits = float((own * offered).sum())
+            precision.append(hits / max(1.0, offered.sum()))
+            recall.append(hits / own.sum())
+    p, r = np.mean(precision), np.mean(recall)
+    return 2 * p * r / (p + r)
+
+
+def test_the_power_is_the_best_of_all_by_the_mean_f1_of_tags():
+    p, tags = uneven_album(n=AT_A_TIME)  # one part, so that a plain search over powers tells
+    counts = tags.sum(axis=0) + 1
+    best = max(POWERS, key=lambda a: mean_f1(tags, p * counts**-a))
+    assert 0 < best < 1
+    np.testing.assert_allclose(evening_of(p, tags), counts**-best)
+
+
+def test_pictures_are_judged_a_part_at_a_time():
+    p, tags = uneven_album(n=2 * AT_A_TIME, seed=1)
+    order = np.random.default_rng(0).permutation(len(p))
+    counts = tags.sum(axis=0) + 1
+
+    def reached(a):
+        return sum(mean_f1(tags[rows], p[rows] * counts**-a) for rows in np.array_split(order, 2))
+
+    np.testing.assert_allclose(evening_of(p, tags), counts ** -max(POWERS, key=reached))
+
+
+def test_evened_rankings_find_more_tags_on_pictures_that_were_not_seen():
+    p, tags = uneven_album(n=1000)
+    fresh, truth = uneven_album(n=500, seed=9)
+    factors = evening_of(p, tags)
+    assert mean_f1(truth, fresh * factors) > mean_f1(truth, fresh) + 0.02
+
+
+def test_tags_of_one_frequency_keep_their_order():
+    rng = np.random.default_rng(0)
+    p = rng.random((60, 6))
+    tags = np.tile(np.eye(6), (10, 1))
+    factors = evening_of(p, tags)
+    np.testing.assert_array_equal(np.argsort(p * factors, axis=1), np.argsort(p, axis=1))
+
+
+def test_no_tag_anywhere_leaves_the_order_alone():
+    np.testing.assert_array_equal(evening_of(np.full((3, 4), 0.5), np.zeros((3, 4))), np.ones(4))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    bags = sample_bags(planted_topics(12, 60, 0.6, rng), 300, n_regions=4, rng=rng).bags
+    return EMM(learning="likelihood", evidence=0.3).fit(bags[:240]), bags[240:]
+
+
+def test_an_evened_ranking_is_the_probability_times_the_evening(fitted):
+    emm, bags = fitted
+    scores = emm.predict_marginals(bags) * emm.calibration_.evening
+    np.testing.assert_array_equal(emm.even_scores(bags), scores)
+    np.testing.assert_array_equal(emm.top_tags(bags, 3, even=True), top_tags(scores, 3))

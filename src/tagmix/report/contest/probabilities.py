@@ -7,13 +7,13 @@ from math import isnan
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from tagmix.evaluation.blocks import Parts, quotient
 from tagmix.evaluation.probabilities import Bins
 from tagmix.report import figures, page
 from tagmix.report.contest.data import Group, Sample, Samples
-from tagmix.report.contest.figures import BOTTOM, LEFT, TOP, Drawn, Look, looks, named
+from tagmix.report.contest.figures import BOTTOM, TOP, Drawn, Look, looks, named
 from tagmix.report.contest.names import in_order, method, strong
 from tagmix.report.contest.numbers import Unit, interval, joined
 from tagmix.report.contest.tables import NONE, number, span
@@ -21,11 +21,12 @@ from tagmix.report.figures import WIDTH
 from tagmix.report.page import Cell, Line
 from tagmix.report.style import INK, LINE, MUTED
 
-SQUARE, STRIP, BETWEEN, RIGHT = 3.6, 0.75, 0.22, 0.2  # inches
+SQUARE, STRIP, BETWEEN, LEFT, RIGHT = 3.6, 0.8, 0.22, 0.78, 0.2  # inches
 CAPTION = (
     "Above: what was said of a tag and how often it was right, for all pairs of a picture and a tag, in bins "
     "of a tenth. On the diagonal, what is called 70 % sure is right 7 times in 10; below it, too much is "
-    "promised. Bars are 95 % intervals. Below: how many pairs are in each bin, each line ten times the last."
+    "promised. Bars are 95 % intervals, as if pairs came one by one. Below: how many pairs are in each bin, "
+    "on a scale of powers of ten."
 )
 ERROR_NOTE = "how far what is said is from what is right, mean over all pairs; 0 is best"
 
@@ -61,7 +62,7 @@ class Diagram(Drawn):
         left, wide = LEFT / WIDTH, (WIDTH - LEFT - RIGHT) / WIDTH
         square = figure.add_axes((left, (BOTTOM + STRIP + BETWEEN) / height, wide, SQUARE / height))
         strip = figure.add_axes((left, BOTTOM / height, wide, STRIP / height))
-        square.plot([0, 1], [0, 1], color=LINE, linewidth=2.5, zorder=1, label="said as it is")
+        square.plot([0, 1], [0, 1], color=INK, linewidth=1.2, linestyle=":", label="right as often as said")
         for place, (name, own) in enumerate(self.bins.items()):
             _dots(square, named(name), own, self.styles[name])
             _pillars(strip, own, self.styles[name], place, len(self.bins))
@@ -111,6 +112,7 @@ def _finish(square: Axes, strip: Axes) -> None:
     for axis in (square.yaxis, strip.xaxis):
         axis.set_major_formatter(PercentFormatter(1, symbol=" %"))
     strip.minorticks_off()
+    strip.yaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{n:,.0f}"))
     square.legend(frameon=False, loc="upper left", fontsize=9.5, labelcolor=INK)
     strip.tick_params(axis="y", labelsize=8.5, colors=MUTED)
 
@@ -128,9 +130,9 @@ def probabilities(group: Group) -> str:
     if drawn is None:
         return ""
     said = [page.paragraph(sure_said(name, sample.bins), "said") for name, sample in samples.items()]
-    return page.subsection(
-        "Probabilities", *said, page.columns(page.figure(drawn.svg, CAPTION), worth_table(samples))
-    )
+    parts = page.figure(drawn.svg, CAPTION), worth_table(samples)
+    # A table of several methods has no room beside the figure
+    return page.subsection("Probabilities", *said, *([page.columns(*parts)] if len(samples) == 1 else parts))
 
 
 def sure_said(name: str, bins: Bins) -> str:
@@ -158,7 +160,7 @@ def worth_table(samples: Samples) -> str:
     always = [sample.always() for sample in every]
     lines = [
         Line("Calibration error", ERROR_NOTE, [Cell(number(sample.bins.error)) for sample in every]),
-        Line("Tags shown for a picture", f"by each tag's own threshold; captions have {given:.1f}",
+        Line("Tags shown for a picture", f"those that it thinks worth it; captions have {given:.1f}",
              [_cell(sample, "shown", digits=1) for sample in every]),
         Line("Precision", "share of the shown tags that are right",
              [_cell(sample, "precision", f"{k} for every picture: {number(p)}")
@@ -166,8 +168,8 @@ def worth_table(samples: Samples) -> str:
         Line("Recall", "share of the right tags that are shown",
              [_cell(sample, "recall", f"{k} for every picture: {number(r)}")
               for sample, (_, r) in zip(every, always, strict=True)]),
-        Line("Pictures with none", "share for which no tag is worth showing",
-             [_cell(sample, "none") for sample in every]),
+        Line("Pictures with none", "for which no tag is worth showing",
+             [_none_cell(sample) for sample in every]),
     ]  # fmt: skip
     return page.grid(["", *(method(name).name for name in samples)], lines)
 
@@ -181,4 +183,9 @@ def _cell(sample: Sample, measure: str, more: str = "", digits: int = 3) -> Cell
     small = "; ".join(filter(None, (span(low, high, digits), more)))
     if measure == "shown":
         return Cell(number(mean, digits), small)
-    return Cell(number(mean, digits), small, mean, ends=(low, high))
+    return Cell(number(mean, digits), small, mean, "text", (low, high))
+
+
+def _none_cell(sample: Sample) -> Cell:
+    none = joined([worth.none for worth in sample.worth.values()])
+    return Cell(f"{none.gain.sum():,.0f} of {none.weight.sum():,.0f}", share=quotient(none))

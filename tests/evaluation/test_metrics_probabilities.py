@@ -5,7 +5,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from tagmix import ParameterError
+from tagmix.evaluation.blocks import quotient
 from tagmix.evaluation.metrics import calibration_error, effective_tags, share_of_zeros
+from tagmix.evaluation.probabilities import reliability, worth_parts
 
 SAID = np.array([[0.1, 0.2], [0.8, 0.9]])
 TRUE = np.array([[0, 1], [1, 1]])
@@ -100,3 +102,65 @@ def test_rows_of_zeros_are_left_out_and_negative_ones_refused():
     assert effective_tags(csr_array(np.array([[0.0, 0.0], [0.5, 0.5]]))) == pytest.approx(2.0, rel=1e-12)
     with pytest.raises(ParameterError, match="finite and not negative, got -1: use predict_proba"):
         effective_tags(np.array([[-1.0, 2.0]]))
+
+
+def looped_bins(true, said, bins):
+    """Return pairs, said and right of each bin, pair by pair, by comparing with the edges of bins."""
+    sums = np.zeros((3, bins))
+    for i in range(said.shape[0]):
+        for j in range(said.shape[1]):
+            place = next(b for b in range(bins) if said[i, j] < (b + 1) / bins or b == bins - 1)
+            sums[:, place] += 1, said[i, j], true[i, j]
+    return sums
+
+
+@pytest.mark.parametrize("bins", [1, 4, 10])
+def test_reliability_agrees_with_a_loop_over_pairs_and_with_the_error_of_equal_width(bins):
+    rng = np.random.default_rng(2)
+    said = np.concatenate([rng.random((20, 7)), np.array([[0, 0.25, 0.5, 0.75, 1, 0, 1]])])
+    true = rng.random(said.shape) < said**2
+    pairs, total, right = looped_bins(true, said, bins)
+    found = reliability(csr_array(true), said, bins)
+    assert found.pairs.tolist() == pairs.tolist()
+    assert found.right.tolist() == right.tolist()
+    np.testing.assert_allclose(found.said, total, rtol=1e-12)
+    assert found.error == calibration_error(true, said, bins, "width")
+    assert found.error == pytest.approx(np.abs(total - right).sum() / said.size, rel=1e-12)
+
+
+def test_bins_of_two_halves_add_up_to_those_of_the_whole():
+    rng = np.random.default_rng(3)
+    said = rng.random((10, 6))
+    true = rng.random(said.shape) < said
+    halves = [np.array(reliability(true[half], said[half])) for half in (slice(0, 4), slice(4, 10))]
+    np.testing.assert_allclose(sum(halves), np.array(reliability(true, said)), rtol=1e-12)
+
+
+def test_bins_of_reliability_must_be_a_number():
+    with pytest.raises(ParameterError, match=r"bins must be a whole number >= 1, got 2\.5"):
+        reliability(TRUE, SAID, 2.5)
+
+
+def test_what_is_worth_showing_is_counted_as_a_loop_over_pairs_counts_it():
+    rng = np.random.default_rng(4)
+    true, shown = rng.random((15, 6)) < 0.3, rng.random((15, 6)) < 0.2
+    true[3] = shown[4] = False
+    hits = n_true = n_shown = none = 0
+    for own, seen in zip(true.tolist(), shown.tolist(), strict=True):
+        none += not any(seen)
+        for is_true, is_shown in zip(own, seen, strict=True):
+            hits, n_true, n_shown = hits + (is_true and is_shown), n_true + is_true, n_shown + is_shown
+    for kind in (np.asarray, csr_array):
+        found = [quotient(parts) for parts in worth_parts(kind(true), kind(shown.astype(int)))]
+        assert found == [hits / n_shown, hits / n_true, n_shown / 15, none / 15]
+
+
+def test_precision_of_nothing_shown_has_no_value():
+    worth = worth_parts(TRUE, np.zeros_like(TRUE))
+    assert np.isnan(quotient(worth.precision))
+    assert [quotient(parts) for parts in worth[1:]] == [0.0, 0.0, 1.0]
+
+
+def test_what_is_shown_must_be_of_the_same_pictures():
+    with pytest.raises(ParameterError, match=r"one shape, got \(2, 2\) and \(1, 2\)"):
+        worth_parts(TRUE, np.ones((1, 2)))

@@ -62,6 +62,8 @@ def test_calibrated_emm_is_the_one_that_training_makes():
     assert method.choice_.evidence["sift"] in VALUES
     assert method.decision_scores(bags).tobytes() == emm.predict_marginals(bags).tobytes()
     assert method.predict_regions(bags).shape == (bags.n_regions, 3)
+    assert method.predict_marginals(bags).tobytes() == emm.predict_marginals(bags).tobytes()
+    assert method.predict(bags).tolist() == emm.predict(bags).tolist()
 
 
 def test_a_configured_learner_is_fresh_and_has_the_settings_of_each_view():

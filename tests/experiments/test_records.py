@@ -13,10 +13,15 @@ from tagmix.evaluation.blocks import quotient
 from tagmix.evaluation.metrics import top_k_accuracy, top_tags
 from tagmix.evaluation.top_k import region_parts, top_k_parts
 from tagmix.experiments import records
-from tagmix.experiments.records import LONGEST, Record, RecordError, Regions, Task
+from tagmix.experiments.records import LONGEST, Probabilities, Record, RecordError, Regions, Task
 from tagmix.experiments.run import places
 
 TASK = Task("an album", "EMM_d", ("sift", "colour"), 2, {"tags": 100})
+# Of six pairs, four are called 5 % sure, one 50 and one 100 %; three of the six are true
+SAID = Probabilities(
+    [4, 0, 0, 0, 0, 1, 0, 0, 0, 1], [0.2, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0],
+    [1, 0, 0, 0, 0, 1, 0, 0, 0, 1], [[2], []],
+)  # fmt: skip
 
 
 def record(captions=((0, 2), (1,)), top=((2, 1, 0), (0, 1, 2)), **changes):
@@ -34,6 +39,7 @@ def record(captions=((0, 2), (1,)), top=((2, 1, 0), (0, 1, 2)), **changes):
             "metrics": {"top_k_accuracy": 0.5},
             "regions": Regions([0, 0, 1], [1, 3, 2], [1, 1, 1]),
             "provenance": {"mark": "abc", "packages": {"numpy": "2"}},
+            "probabilities": SAID,
             **changes,
         }
     )
@@ -60,13 +66,28 @@ def refused(path) -> str:
     return said
 
 
+@pytest.mark.parametrize("said", [None, SAID])
 @pytest.mark.parametrize("regions", [None, Regions([1], [3], [1])])
-def test_a_record_comes_back_as_it_was_written(tmp_path, regions):
-    made = record(regions=regions)
+def test_a_record_comes_back_as_it_was_written(tmp_path, regions, said):
+    made = record(regions=regions, probabilities=said)
     path = written(tmp_path / "deep" / "folder", made)
     assert path.name == "an_album--sift+colour--tags=100--EMM_d--2.json"
     assert Record.load(path) == made
     assert [other.name for other in path.parent.iterdir()] == [path.name]  # nothing half-written is left
+
+
+def test_a_record_of_before_probabilities_were_kept_has_none(file):
+    fields = json.loads(file.read_text())
+    del fields["probabilities"]
+    file.write_text(json.dumps(fields))
+    assert Record.load(file) == record(probabilities=None)
+    assert Record.load(file).worth is None
+
+
+def test_bins_and_tags_worth_showing_are_counted_from_the_record():
+    assert SAID.bins.error == pytest.approx((0.8 + 0.5 + 0.0) / 6, rel=1e-12)
+    # The first picture has the tags 0 and 2 and is shown 2; the second has 1 and is shown none
+    assert [quotient(parts) for parts in record().worth] == [1.0, pytest.approx(1 / 3), 0.5, 0.5]
 
 
 def test_a_record_that_would_be_refused_is_not_written(tmp_path):
@@ -156,6 +177,8 @@ GOOD = {
     ("tried",): ([],),
     ("n_train",): (-1, 10**30),
     ("regions",): (None,),
+    ("probabilities",): (None,),
+    ("probabilities", "shown", 0): ([],),
     ("task", "data"): ("text",),
     ("task", "method"): ("text",),
     ("task", "views"): ([],),
@@ -180,6 +203,14 @@ PLACES = [
     ("regions", "picture", 0),
     ("regions", "free", 1),
     ("regions", "captioned", 2),
+    ("probabilities", "pairs"),
+    ("probabilities", "pairs", 0),
+    ("probabilities", "said"),
+    ("probabilities", "said", 9),
+    ("probabilities", "right"),
+    ("probabilities", "right", 5),
+    ("probabilities", "shown"),
+    ("probabilities", "shown", 0, 0),
 ]
 
 
@@ -195,7 +226,7 @@ def test_a_value_of_the_wrong_sort_is_refused_in_one_line(tmp_path, where):
         refused(again)
 
 
-@pytest.mark.parametrize("where", FIELDS, ids=lambda where: where[0])
+@pytest.mark.parametrize("where", [w for w in FIELDS if w != ("probabilities",)], ids=lambda where: where[0])
 def test_a_missing_or_an_unknown_field_is_refused(file, where):
     fields = json.loads(file.read_text())
     file.write_text(json.dumps({**fields, "surprise": 1}))
@@ -224,6 +255,17 @@ def test_a_missing_or_an_unknown_field_is_refused(file, where):
         (("regions", "captioned"), [1, 1, 4]),
         (("regions", "free"), [1, 1]),
         (("regions",), {"picture": [], "free": [], "captioned": []}),  # None says that
+        (("probabilities", "pairs"), [3, 0, 0, 0, 0, 1, 0, 0, 0, 1]),  # there are six pairs
+        (("probabilities", "pairs", 0), 10**400),
+        (("probabilities", "right"), [2, 0, 0, 0, 0, 1, 0, 0, 0, 1]),  # three are true
+        (("probabilities", "right"), [0, 0, 0, 0, 0, 2, 0, 0, 0, 1]),  # more than the bin has
+        (("probabilities", "said", 0), 0.5),  # more than 10 % each
+        (("probabilities", "said", 5), 0.45),
+        (("probabilities", "said", 3), 0.35),  # of no pair
+        (("probabilities", "shown"), [[2]]),
+        (("probabilities", "shown", 0), [3]),
+        (("probabilities", "shown", 0), [1, 1]),
+        (("probabilities", "more"), 1),
         (("metrics", "top_k_accuracy"), "0.5"),
         (("metrics", "top_k_accuracy"), 10**400),  # no float holds it
         (("seconds", "fit"), -(10**400)),

@@ -1,13 +1,13 @@
-"""Metrics of predictions that claim to be probabilities: whether they are true, and how sharp."""
+"""Metrics of predictions that claim to be probabilities: whether they are true, how sharp, what they show."""
 
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.errors import ParameterError
-from tagmix.evaluation.blocks import Parts, checked, dense, known, quotient, row_blocks
+from tagmix.evaluation.blocks import Parts, checked, dense, indicator, known, quotient, row_blocks
 
 DIGITS = 10  # binary digits that tell two probabilities apart where bins of equal mass are made
 SMALLEST = 64  # probabilities below 2^-64 are one
@@ -28,15 +28,76 @@ def calibration_error(
     >>> calibration_error(np.array([[1, 0], [0, 0]]), np.array([[0.6, 0.4], [0.6, 0.4]]), bins=1)
     0.25
     """
-    if not isinstance(bins, Integral) or bins < 1:
-        raise ParameterError(f"bins must be a whole number >= 1, got {bins!r}: 15 is customary.")
+    _check_bins(bins)
     if equal not in ("mass", "width"):
         raise ParameterError(f"equal must be 'mass' or 'width', got {equal!r}: choose one of them.")
     sums = _sums(tags, probabilities, int(bins) if equal == "width" else None)
     if equal == "mass":
         sums = _merged(sums, int(bins))
-    total = sums[0].sum()
-    return float(np.abs(sums[1] - sums[2]).sum() / total) if total else float("nan")
+    return Bins(*sums).error
+
+
+class Bins(NamedTuple):
+    """Of each bin of probability: how many pairs (picture, tag), the sum said of them, how many are true."""
+
+    pairs: Floats
+    said: Floats
+    right: Floats
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error, Σ |said − right| / Σ pairs; nan without a pair."""
+        total = self.pairs.sum()
+        return float(np.abs(self.said - self.right).sum() / total) if total else float("nan")
+
+
+def reliability(tags: Any, probabilities: Any, bins: int = 10) -> Bins:
+    """Return what was said and what is true of all pairs (picture, tag), in bins of equal width.
+
+    Bin i has the probabilities from i / ``bins`` up to but not with (i + 1) / ``bins``; 1 is in the last one.
+    Sums, not means: bins of several folds are added. Their ``error`` is that of ``calibration_error`` with
+    bins of equal width.
+
+    >>> [row.tolist() for row in reliability(np.array([[1, 0, 0]]), np.array([[0.75, 0.5, 0.25]]), bins=2)]
+    [[1.0, 2.0], [0.25, 1.25], [0.0, 1.0]]
+    """
+    _check_bins(bins)
+    return Bins(*_sums(tags, probabilities, int(bins)))
+
+
+class Worth(NamedTuple):
+    """What each picture adds to measures of the tags that were thought worth showing, any number of them.
+
+    ``precision``: the share of them that are right; ``recall``: the share of the right tags that are among
+    them; ``shown``: how many a picture; ``none``: the share of pictures without any.
+    """
+
+    precision: Parts
+    recall: Parts
+    shown: Parts
+    none: Parts
+
+
+def worth_parts(tags: Any, shown: Any) -> Worth:
+    """Return what each picture adds, from tags and tags shown, pictures × tags of 0 and 1.
+
+    >>> worth = worth_parts(np.array([[1, 1, 0], [1, 0, 0]]), np.array([[0, 1, 1], [0, 0, 0]]))
+    >>> [round(quotient(parts), 2) for parts in worth]
+    [0.5, 0.33, 1.0, 0.5]
+    """
+    truth, seen = checked(tags, indicator(shown))
+    hits, given, n = (_of_pictures(matrix) for matrix in (truth.multiply(seen), truth, seen))
+    each = np.ones(len(n))
+    return Worth(Parts(hits, n), Parts(hits, given), Parts(n, each), Parts((n == 0).astype(np.float64), each))
+
+
+def _of_pictures(matrix: Any) -> Floats:
+    return np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
+
+
+def _check_bins(bins: Any) -> None:
+    if not isinstance(bins, Integral) or bins < 1:
+        raise ParameterError(f"bins must be a whole number >= 1, got {bins!r}: 15 is customary.")
 
 
 def share_of_zeros(scores: Any) -> float:

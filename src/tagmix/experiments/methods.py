@@ -106,6 +106,14 @@ class CalibratedEMM(BaseEstimator):  # type: ignore[misc]
         """Return the calibrated probability of each tag."""
         return self.emm_.predict_marginals(X)
 
+    def predict_marginals(self, X: Bags) -> Floats:
+        """Return the calibrated probability of each tag."""
+        return self.emm_.predict_marginals(X)
+
+    def predict(self, X: Bags) -> Ints:
+        """Return the tags worth showing, pictures × tags of 0 and 1."""
+        return self.emm_.predict(X)
+
     def predict_regions(self, X: Bags, captioned: bool = False) -> Floats:
         """Return p(tag | region)."""
         return self.emm_.predict_regions(X, captioned)

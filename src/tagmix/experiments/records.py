@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -14,11 +14,13 @@ from scipy.sparse import csr_array
 from tagmix.arrays import Counts, Ints
 from tagmix.errors import TagmixError
 from tagmix.evaluation.blocks import Parts
+from tagmix.evaluation.probabilities import Bins, Worth, worth_parts
 from tagmix.storage import get, put
 
 FORMAT = 2
 KINDS = {"chosen": dict, "seconds": dict, "metrics": dict, "provenance": dict, "tried": list, "n_train": int}
 LONGEST = 40  # tags kept of each picture's ranking: the paper's curves end there
+BINS = 10  # of probabilities: what is called 70 to 80 % sure is one of them
 MAX_BYTES = 2**28  # of a file: 100,000 pictures take 20 MB
 
 
@@ -74,6 +76,26 @@ class Regions:
 
 
 @dataclass(frozen=True)
+class Probabilities:
+    """How true the probabilities of a method are, and which tags it shows by them.
+
+    ``pairs``, ``said`` and ``right`` are of ``BINS`` bins of equal width: the pairs (picture, tag) that have
+    such a probability, the sum of their probabilities, and how many are true. ``shown`` are the numbers of
+    the tags of each picture that the method thinks worth showing.
+    """
+
+    pairs: list[int]
+    said: list[float]
+    right: list[int]
+    shown: list[list[int]]
+
+    @property
+    def bins(self) -> Bins:
+        """Return the bins as arrays, which know their calibration error."""
+        return Bins(*(np.asarray(row, dtype=np.float64) for row in (self.pairs, self.said, self.right)))
+
+
+@dataclass(frozen=True)
 class Record:
     """What a task came to.
 
@@ -81,6 +103,7 @@ class Record:
     ranking. ``chosen`` are the settings found inside the training part, ``tried`` all that were
     tried, with their accuracy on held-out training pictures; ``metrics`` those of ``METRICS`` that have a
     value, at 5 tags (half of them, where there are fewer than 10), over the whole ranking where they need it.
+    ``probabilities`` is None for a method that says none, and in records of versions that did not ask.
     """
 
     task: Task
@@ -95,14 +118,19 @@ class Record:
     metrics: dict[str, float]
     regions: Regions | None
     provenance: dict[str, Any]
+    probabilities: Probabilities | None = None
 
     @property
     def truth(self) -> Counts:
         """Return the captions, pictures × tags of 0 and 1."""
-        rows = np.repeat(np.arange(len(self.captions)), [len(own) for own in self.captions])
-        columns = np.array([tag for own in self.captions for tag in own], dtype=np.int64)
-        shape = (len(self.captions), len(self.tag_names))
-        return csr_array((np.ones(len(columns)), (rows, columns)), shape=shape)
+        return _matrix(self.captions, len(self.tag_names))
+
+    @property
+    def worth(self) -> Worth | None:
+        """Return what each picture adds to measures of the tags worth showing; None without probabilities."""
+        if self.probabilities is None:
+            return None
+        return worth_parts(self.truth, _matrix(self.probabilities.shown, len(self.tag_names)))
 
     def picture_parts(self, k: int = 5) -> Parts:
         """Return what each picture adds to the top-k accuracy, for k up to ``LONGEST``."""
@@ -126,10 +154,12 @@ class Record:
             fields.pop(f"format {FORMAT}")
             task = fields.pop("task")
             regions = fields.pop("regions")
+            said = fields.pop("probabilities", None)
             _check_types(fields, task)
             made = cls(
                 task=Task(**{**task, "views": tuple(task["views"])}),
                 regions=None if regions is None else Regions(**regions),
+                probabilities=None if said is None else Probabilities(**said),
                 **fields,
             )
             _check_numbers(made)
@@ -138,6 +168,13 @@ class Record:
                 f"{str(path)!r} must be a result of this version, got {error!r:.80}: delete it and run again"
             ) from error
         return made
+
+
+def _matrix(rows: list[list[int]], n_tags: int) -> Counts:
+    """Return tag numbers of pictures as pictures × tags of 0 and 1."""
+    of = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    columns = np.array([tag for row in rows for tag in row], dtype=np.int64)
+    return csr_array((np.ones(len(columns)), (of, columns)), shape=(len(rows), n_tags))
 
 
 def _number(text: str) -> float:
@@ -171,8 +208,7 @@ def _check_numbers(record: Record) -> None:
     n_tags, n = len(record.tag_names), len(record.captions)
     if not 0 < n == len(record.top) == len(record.ids):
         raise ValueError("captions, rankings and names do not fit together")
-    rows = (*record.captions, *record.top)
-    if not all(_are_numbers(row, 0, n_tags) and len(set(row)) == len(row) for row in rows):
+    if not _are_tags((*record.captions, *record.top), n_tags):
         raise ValueError("tags must be different numbers of tag_names")
     if any(len(row) != min(LONGEST, n_tags) for row in record.top):
         raise ValueError(f"rankings must have all tags, or {LONGEST}")
@@ -181,6 +217,29 @@ def _check_numbers(record: Record) -> None:
         fit = all(len(place) == len(picture) > 0 and _are_numbers(place, 1, n_tags + 1) for place in places)
         if not fit or not _are_numbers(picture, 0, n):
             raise ValueError("regions do not fit together")
+    if record.probabilities is not None and not _fits(record.probabilities, record):
+        raise ValueError("probabilities do not fit together")
+
+
+def _fits(own: Probabilities, record: Record) -> bool:
+    """Return whether the bins hold every pair and every tag, and what is shown are tags of each picture."""
+    n_pairs = len(record.captions) * len(record.tag_names)
+    given = sum(len(caption) for caption in record.captions)
+    if not (_are_numbers(own.pairs, 0, n_pairs + 1) and _are_numbers(own.right, 0, given + 1)):
+        return False
+    if not _is_list_of(float, own.said) or {len(own.pairs), len(own.said), len(own.right)} != {BINS}:
+        return False
+    bins = zip(range(BINS), own.pairs, own.said, own.right, strict=True)
+    # A sum of many probabilities is rounded
+    inside = all(
+        right <= n and (i - 1e-6) * n <= BINS * said <= (i + 1 + 1e-6) * n for i, n, said, right in bins
+    )
+    whole = (sum(own.pairs), sum(own.right), len(own.shown)) == (n_pairs, given, len(record.captions))
+    return inside and whole and _are_tags(own.shown, len(record.tag_names))
+
+
+def _are_tags(rows: Sequence[Any], n_tags: int) -> bool:
+    return all(_are_numbers(row, 0, n_tags) and len(set(row)) == len(row) for row in rows)
 
 
 def _are_numbers(values: Any, first: int, end: int) -> bool:

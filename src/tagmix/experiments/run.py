@@ -19,10 +19,11 @@ from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, TagmixError
 from tagmix.evaluation.metrics import METRICS, top_tags
+from tagmix.evaluation.probabilities import reliability
 from tagmix.experiments.data import Part, load_part
 from tagmix.experiments.methods import ENOUGH, ENOUGH_TAGS, FOLDS, FOLDS_OF_ENOUGH, Method, chosen, method_of
 from tagmix.experiments.points import at_point, settings_at, with_views
-from tagmix.experiments.records import LONGEST, Record, Regions, Task
+from tagmix.experiments.records import BINS, LONGEST, Probabilities, Record, Regions, Task
 from tagmix.images.work import CRASHED, Failure, map_files
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
@@ -121,6 +122,7 @@ def measured(task: Task, part: Part, provenance: dict[str, Any]) -> Record:
         metrics=metrics_of(truth, scores, k),
         regions=regions_of(learner, part),
         provenance=provenance,
+        probabilities=probabilities_of(learner, part.test),
     )
 
 
@@ -155,6 +157,16 @@ def scores_of(learner: Any, test: Bags) -> Floats:
     """Return the scores of the test pictures, which are handed over without their captions."""
     ask = getattr(learner, "decision_scores", None) or learner.predict_proba
     return np.asarray(ask(test.with_tags(None)), dtype=np.float64)
+
+
+def probabilities_of(learner: Any, test: Bags) -> Probabilities | None:
+    """Return how true its probabilities are, and the tags it shows by them; None if it has none."""
+    if not hasattr(learner, "predict_marginals") or getattr(learner, "calibration_", learner) is None:
+        return None
+    bins = reliability(test.captions, learner.predict_marginals(test.with_tags(None)), BINS)
+    shown = [np.flatnonzero(row).tolist() for row in learner.predict(test.with_tags(None))]
+    pairs, right = (row.astype(np.int64).tolist() for row in (bins.pairs, bins.right))
+    return Probabilities(pairs, bins.said.tolist(), right, shown)
 
 
 def regions_of(learner: Any, part: Part) -> Regions | None:

@@ -193,7 +193,7 @@ def reliability(series: Mapping[str, Bins]) -> str:
         axes.plot([0, 1], [0, 1], color=LINE, linewidth=2.5, zorder=1, label="perfect calibration")
         told = []
         for (name, bins), colour in zip(series.items(), (ACCENT, MUTED, WARM), strict=False):
-            axes.vlines(bins.said, *_wilson(bins.right, bins.size), color=colour, linewidth=4, alpha=0.3)
+            axes.vlines(bins.said, *wilson(bins.right, bins.size), color=colour, linewidth=4, alpha=0.3)
             axes.plot(bins.said, bins.right, "o-", color=colour, markersize=4.5, label=name, clip_on=False)
             pairs = zip(bins.said, bins.right, strict=True)
             told.append(f"{name}: " + ", ".join(f"{s:.2f} said and {r:.2f} right" for s, r in pairs))
@@ -231,7 +231,8 @@ def _chart(height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _wilson(share: Floats, size: Ints, z: float = 1.96) -> tuple[Floats, Floats]:
+def wilson(share: Floats, size: Ints, z: float = 1.96) -> tuple[Floats, Floats]:
+    """Return the ends of the 95 % interval of shares, each of so many."""
     centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
     half = z / (1 + z**2 / size) * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
     return centre - half, centre + half

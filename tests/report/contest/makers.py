@@ -1,9 +1,11 @@
 """Records of methods whose skill is planted, so that what a page must say is known."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from tagmix.evaluation.metrics import METRICS
-from tagmix.experiments.records import LONGEST, Record, Regions, Task
+from tagmix.experiments.records import BINS, LONGEST, Probabilities, Record, Regions, Task
 from tagmix.experiments.run import shown
 
 
@@ -80,3 +82,18 @@ def curve(key, values, skills=SKILLS, data="album", views=("sift",), draws=1, fa
                 left = skill * (1 - (falls or {}).get(method, 0.0) * step)
                 made.append(record(Task(data, method, views, 0, point), left, **more))
     return made
+
+
+def saying(made, share=1.0, shown=2):
+    """Return the record with probabilities: its first tags are called 85 % sure, all others 5 %.
+
+    ``share`` is that of the sure tags which are counted as true; ``shown`` how many tags are shown.
+    """
+    n, n_tags = len(made.ids), len(made.tag_names)
+    given = sum(len(own) for own in made.captions)
+    right = round(share * n)
+    pairs, truth = np.zeros(BINS, dtype=int), np.zeros(BINS, dtype=int)
+    pairs[0], pairs[8], truth[0], truth[8] = n * n_tags - n, n, given - right, right
+    said = pairs * (np.arange(BINS) + 0.5) / BINS
+    own = Probabilities(pairs.tolist(), said.tolist(), truth.tolist(), [top[:shown] for top in made.top])
+    return replace(made, probabilities=own)

@@ -14,6 +14,7 @@ import numpy as np
 
 from tagmix.arrays import Floats
 from tagmix.evaluation.blocks import Parts, quotient
+from tagmix.evaluation.probabilities import Bins, Worth
 from tagmix.evaluation.significance import Interval, t_interval
 from tagmix.experiments.records import LONGEST, Record
 from tagmix.experiments.run import shown
@@ -85,6 +86,29 @@ class Sample:
         """Whether all records have regions with a known tag."""
         return all(record.regions and record.regions.picture for record in self.records)
 
+    @cached_property
+    def knows_probabilities(self) -> bool:
+        """Whether all records have probabilities."""
+        return all(record.probabilities for record in self.records)
+
+    @cached_property
+    def bins(self) -> Bins:
+        """What was said and what is true of the pairs of all records, which know probabilities."""
+        return Bins(*np.sum([r.probabilities.bins for r in self.records if r.probabilities], axis=0))
+
+    @cached_property
+    def worth(self) -> dict[Unit, Worth]:
+        """What the pictures of each part add to measures of the tags that were thought worth showing."""
+        return {unit: _worth(records) for unit, records in self.units.items()}
+
+    def always(self) -> tuple[float, float]:
+        """Return precision and recall if every picture is shown as many tags as count."""
+        counts = self._counts.values()
+        hits = sum(float(own.hits[:, self.k - 1].sum()) for own in counts)
+        shown = sum(self.k * float(own.times.sum()) for own in counts)
+        given = sum(float(own.given.sum()) for own in counts)
+        return hits / shown, hits / given if given else float("nan")
+
     def score(self, k: int | None = None) -> float:
         """Return the top-k accuracy of all parts together."""
         return quotient(joined(list(self.parts(k).values())))
@@ -138,6 +162,11 @@ def _region_parts(records: Sequence[Record], k: int, captioned: bool) -> Parts:
             total.gain[: len(new.gain)] += new.gain[:n]
             total.weight[: len(new.weight)] += new.weight[:n]
     return total
+
+
+def _worth(records: Sequence[Record]) -> Worth:
+    """Return what records of the same pictures add, added up."""
+    return Worth(*(Parts(*sums) for sums in np.sum([np.array(record.worth) for record in records], axis=0)))
 
 
 Samples = dict[str, Sample]

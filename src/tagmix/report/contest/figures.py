@@ -1,6 +1,7 @@
 """The figures of a contest: lines with what surrounds them, each named at its end."""
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -118,18 +119,22 @@ class Panel:
         return f"{self.y_label} against {self.x_label}: {'; '.join(lines)}."
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawn(ABC):
     """A figure as text that a page can hold, and as a picture for elsewhere."""
 
-    panels: Sequence[Panel]
-    styles: Mapping[str, Look]
+    @property
+    @abstractmethod
+    def told(self) -> str:
+        """What those hear who cannot see it."""
+
+    @abstractmethod
+    def _figure(self) -> Figure: ...
 
     @cached_property
     def svg(self) -> str:
         """An SVG element with a description."""
         with rc_context(STYLE), _quiet():
-            return svg(self._figure(), "Line chart. " + " ".join(panel.told for panel in self.panels))
+            return svg(self._figure(), self.told)
 
     def png(self) -> bytes:
         """Return the same as PNG, on paper."""
@@ -139,6 +144,19 @@ class Drawing:
                 stream, format="png", dpi=DPI, bbox_inches="tight", pad_inches=0.15, facecolor=PAPER
             )
         return stream.getvalue()
+
+
+@dataclass(frozen=True)
+class Drawing(Drawn):
+    """Panels of lines."""
+
+    panels: Sequence[Panel]
+    styles: Mapping[str, Look]
+
+    @property
+    def told(self) -> str:
+        """What those hear who cannot see it."""
+        return "Line chart. " + " ".join(panel.told for panel in self.panels)
 
     def _figure(self) -> Figure:
         """Return the panels beside each other; sizes are fixed in inches, so that names can be placed."""

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 from tagmix import __version__
 from tagmix.errors import TagmixError
+from tagmix.evaluation.blocks import quotient
 from tagmix.experiments.records import Record
 from tagmix.experiments.run import Problem
 from tagmix.report.contest.page import contest_figures, contest_page
@@ -64,7 +66,21 @@ def _summary(record: Record) -> dict[str, Any]:
         "n_tags": len(record.tag_names),
         "metrics": record.metrics,
         "regions": None if record.regions is None else _region_shares(record),
+        "probabilities": None if record.probabilities is None else _probabilities(record),
         "provenance": record.provenance,
+    }
+
+
+def _probabilities(record: Record) -> dict[str, Any]:
+    """Return how true its probabilities are and what it shows by them; None for what has no value."""
+    own, worth = record.probabilities, record.worth
+    if own is None or worth is None:
+        return {}
+    shares = {name: quotient(parts) for name, parts in worth._asdict().items()}
+    return {
+        "calibration_error": own.bins.error,
+        **{name: None if isnan(share) else share for name, share in shares.items()},
+        "bins": {"pairs": own.pairs, "said": own.said, "right": own.right},
     }
 
 

@@ -16,10 +16,11 @@ from tagmix.report.contest.curves import (
 )
 from tagmix.report.contest.data import Group, groups
 from tagmix.report.contest.extra import provenance
-from tagmix.report.contest.figures import Drawing
+from tagmix.report.contest.figures import Drawn
 from tagmix.report.contest.gains import Found, percent, steps
 from tagmix.report.contest.names import FREQUENCY, method, of_paper, title_of, top_k
 from tagmix.report.contest.numbers import interval
+from tagmix.report.contest.probabilities import diagram
 from tagmix.report.contest.sections import general_sections, group_section
 from tagmix.report.contest.tables import number, span
 from tagmix.report.contest.verdict import verdict
@@ -85,16 +86,18 @@ def _top(group: Group) -> float:
     return group.whole[group.order[0]].score()
 
 
-def contest_figures(records: Sequence[Record]) -> dict[str, Drawing]:
+def contest_figures(records: Sequence[Record]) -> dict[str, Drawn]:
     """Return the figures by name, such as "figure2-corel5k"; "-sift" follows if there are other words too."""
     found = groups(records)
     names = [group.data for group in found]
-    made: dict[str, Drawing] = {}
+    made: dict[str, Drawn] = {}
     for group in found:
         name = group.data if names.count(group.data) == 1 else f"{group.data}-{'+'.join(group.views)}"
         panels, samples = figure_2(group), region_samples(group)
         made |= {f"figure2-{name}": drawing(group, list(panels.values()))} if panels else {}
         made |= {f"figure3-{name}": drawing(group, region_panels(samples))} if samples else {}
+        reliable = diagram(group)
+        made |= {f"probabilities-{name}": reliable} if reliable else {}
         curves = {curve: points_panel(points, curve) for curve, points in other_curves(group).items()}
         made |= {f"why-{curve}-{name}": drawing(group, [panel]) for curve, panel in curves.items() if panel}
     # They become names of files, and an album or a setting may be called anything

@@ -19,6 +19,7 @@ from tagmix.report.contest.extra import published_table, settings_table
 from tagmix.report.contest.gains import ahead_said, group_claims, losses_said, losses_table, points_table
 from tagmix.report.contest.mistakes import mistakes
 from tagmix.report.contest.names import FREQUENCY, OURS, listed, title_of
+from tagmix.report.contest.probabilities import probabilities
 from tagmix.report.contest.tables import (
     metrics_table,
     number,
@@ -89,6 +90,7 @@ def group_section(
         _scores(group, shows) if group.whole else "",
         group_claims(group),
         _figure_2(group, heads["whole"]),
+        probabilities(group),
         _figure_3(group, heads["regions"]),
         mistakes(group) if shows else "",
         _examples(group, examples, pictures, heads["examples"]) if shows else "",

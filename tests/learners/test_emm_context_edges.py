@@ -9,6 +9,7 @@ from tagmix import EMM, Bags, BagsError, ModelFileError, ParameterError, storage
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.baselines.max_pooling import MaxPooling
 from tagmix.learners.calibration import probabilities, worth_showing
+from tagmix.learners.context.fitting import POWERS
 from tagmix.learners.context.prior import fit_prior
 from tagmix.learners.context.scorer import RIDGE
 from tagmix.learners.tuning import choose_evidence
@@ -52,6 +53,22 @@ def test_the_accuracy_beside_kappa_is_that_of_the_context_at_as_many_tags_as_are
     choice = choose_evidence(EMM(**KERNEL), bags, k=3, seed=4)
     logits = fit_prior("kernel", bags, 4)[1].logits
     assert choice.accuracy == top_k_accuracy(bags.captions, logits, 3)
+
+
+def test_kappa_is_judged_at_the_power_that_is_given_and_else_at_the_best(bags):
+    words = Bags(bags.views["words"], bags.offsets, bags.captions)
+    free = choose_evidence(EMM(**KERNEL), words).tried
+    given = [choose_evidence(EMM(**KERNEL, context_power=power), words).tried for power in POWERS]
+    same = set(free).intersection(*given)
+    assert len(same) >= 3
+    for kappa in same:
+        assert free[kappa] == max(tried[kappa] for tried in given)
+    assert any(tried[kappa] < free[kappa] for tried in given for kappa in same)
+
+
+def test_a_power_that_is_none_is_refused_before_kappa_is_searched(bags):
+    with pytest.raises(ParameterError, match="context_power"):
+        choose_evidence(EMM(**KERNEL, context_power="much"), bags)
 
 
 def test_margins_with_a_context_weigh_the_odds_of_pictures(bags):

@@ -101,9 +101,14 @@ class Joint(NamedTuple):
     calibration: Calibration | None = None
 
 
+def powers_of(emm: "EMM") -> tuple[float, ...]:
+    """Return the powers τ to try: the user's own, if there is one."""
+    return POWERS if emm.context_power is None else (float(emm.context_power),)
+
+
 def join(emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions: Regions) -> Joint:
     """Return how context and regions are joined, learnt on held-out pictures."""
-    powers = POWERS if emm.context_power is None else (float(emm.context_power),)
+    powers = powers_of(emm)
     folds = max(2, min(emm.calibration_folds, len(bags) // 2))
     seed = int(check_random_state(emm.random_state).randint(2**31 - 1))
     trial = try_powers(bags, held_out, regions, powers, folds, seed, with_shares=True)

@@ -116,6 +116,17 @@ def test_a_threshold_shows_equals_together_or_not_at_all():
 
 
 @pytest.mark.parametrize("folds", [0, 3])
+@pytest.mark.parametrize("context", ["kernel", "neighbours", "linear", Ridge(), ("linear", Ridge())])
+def test_one_picture_is_too_few_for_a_context_and_two_are_enough(bags, context, folds):
+    with pytest.raises(BagsError, match=r"a context is learnt on .* 2 .* got 1: add some") as caught:
+        fitted(bags[:1], context=context, calibration_folds=folds, tol=0.1)
+    assert "\n" not in str(caught.value)
+    assert "folds" not in str(caught.value)
+    two = fitted(bags[:2], context=context, calibration_folds=folds, tol=0.1)
+    np.testing.assert_allclose(two.predict_proba(bags).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("folds", [0, 3])
 @pytest.mark.parametrize("context", ["linear", Ridge()])
 def test_pictures_unlike_any_other_get_probabilities(bags, context, folds):
     emm = fitted(bags[:60], context=context, calibration_folds=folds)

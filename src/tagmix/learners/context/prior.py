@@ -7,6 +7,7 @@ from sklearn.utils import check_random_state
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
+from tagmix.errors import BagsError
 from tagmix.evaluation.folds import picture_folds
 from tagmix.learners.base import TagLearner
 from tagmix.learners.context.experts import FOLDS, experts_of, held_out_scores
@@ -36,6 +37,11 @@ class HeldOut(NamedTuple):
 
 def fit_prior(context: Any, bags: Bags, random_state: Any) -> tuple[ContextPrior, HeldOut]:
     """Return the prior learnt from these pictures, and what it would have said of them unseen."""
+    if len(bags) < 2:
+        raise BagsError(
+            "a context is learnt on pictures held out in turn and needs at least 2 with tags and regions, "
+            f"got {len(bags)}: add some, or set context to None."
+        )
     rng = check_random_state(random_state)
     seed = int(rng.randint(2**31 - 1))
     experts = experts_of(context, seed)

@@ -160,6 +160,19 @@ def test_learning_starts_with_every_region_shared_equally_by_its_own_tags(bags, 
     assert params.rates.tolist() == params.weights.tolist() == [1.0] * N_TAGS
 
 
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e9, 1e14])
+def test_columns_that_vary_by_rounding_only_are_constant_at_any_size(size):
+    rng = np.random.default_rng(7)
+    varying = size * (1 + 1e-6 * rng.normal(size=(40, 2)))
+    noisy = size * (1 + 1e-15 * rng.integers(-2, 3, (40, 1)))
+    assert np.ptp(noisy) > 0
+    view = np.hstack([varying, noisy, rng.normal(size=(40, 1))])
+    projection = Projection.of(view)
+    assert np.abs(projection.axes[2]).max() == 0
+    assert projection.axes.shape == (4, 3)
+    np.testing.assert_allclose(projection(view).var(axis=0).sum(), 3.0, rtol=1e-6)
+
+
 def test_the_bound_rises_with_words_embeddings_and_a_scorer_together(bags):
     rng = np.random.default_rng(5)
     scorer = Linear(np.zeros(6), np.ones(6), rng.normal(size=(N_TAGS, 7)))

@@ -36,6 +36,13 @@ def test_an_embedding_is_pooled_by_the_mean_and_standardised_to_a_squared_length
     assert np.isclose((block**2).sum(axis=1).mean(), 1.0, rtol=1e-12)
 
 
+def test_an_embedding_that_varies_by_rounding_only_does_not_outweigh_others_in_new_pictures():
+    values = np.full((9, 2), 0.1)
+    values[:, 1] = 0.1 * np.where(np.arange(9) % 2, 1, 1 + 4e-16)
+    scaling = scaling_of({"network": values})
+    np.testing.assert_array_equal(scaling["network"][1], np.full(2, np.sqrt(2)))
+
+
 def test_thin_counts_stay_sparse_and_full_ones_do_not():
     thin = csr_array(np.eye(10, dtype=int))
     full = csr_array(np.ones((10, 3), dtype=int))

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from sklearn.model_selection import KFold
 
-from tagmix.arrays import Floats, Ints, is_sparse
+from tagmix.arrays import Floats, Ints, centre_and_spread, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.evaluation.metrics import top_k_accuracy
@@ -84,9 +84,9 @@ def scaling_of(views: dict[str, Any]) -> dict[str, Floats]:
     scaling = {}
     for name, view in views.items():
         if not is_sparse(view):
-            spread = np.asarray(view, dtype=np.float64).std(axis=0)
+            centre, spread = centre_and_spread(view)
             scale = np.where(spread > 0, spread, 1.0) * math.sqrt(max(1, view.shape[1]))
-            scaling[name] = np.vstack([view.mean(axis=0, dtype=np.float64), scale])
+            scaling[name] = np.vstack([centre, scale])
     return scaling
 
 

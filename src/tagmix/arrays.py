@@ -11,6 +11,11 @@ Ints: TypeAlias = NDArray[np.int64]
 Counts: TypeAlias = csr_array[Any]
 
 
+# A column varies if its numbers differ by more than this part of the largest, and this at least: less is
+# rounding.
+LEAST_PART, LEAST = 1e-9, 1e-15
+
+
 class Rows(NamedTuple):
     """A CSR matrix as the three arrays that a compiled loop reads."""
 
@@ -46,6 +51,18 @@ def dense_rows(matrix: Floats) -> Rows:
     n, width = matrix.shape
     columns = np.tile(np.arange(width, dtype=np.int32), n)
     return Rows(np.ascontiguousarray(matrix).ravel(), columns, np.arange(n + 1, dtype=np.int64) * width)
+
+
+def centre_and_spread(matrix: Any) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of each column; 0 where nothing but rounding varies.
+
+    >>> centre_and_spread(np.array([[1.0, 0.1], [3.0, 0.1], [5.0, 0.1]]))[1].round(2).tolist()
+    [1.63, 0.0]
+    """
+    rows: Floats = np.asarray(matrix, dtype=np.float64)
+    spread = rows.std(axis=0)
+    least = np.maximum(LEAST_PART * np.abs(rows).max(axis=0, initial=0.0), LEAST)
+    return rows.mean(axis=0), np.where(spread > least, spread, 0.0)
 
 
 class Entries(NamedTuple):

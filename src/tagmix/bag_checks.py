@@ -224,6 +224,25 @@ def checked_names(what: str, names: Sequence[Any] | None, length: int) -> tuple[
     return strings
 
 
+def checked_captions(
+    tags: Any, names: Sequence[str] | None, n_images: int, own: tuple[str, ...] | None
+) -> tuple[Counts | None, tuple[str, ...] | None]:
+    """Return checked tags and their names: those given, else their ``own``, else numbered."""
+    if tags is None and names is not None:
+        raise BagsError(
+            f"tag_names name the columns of tags, got {len(names)} names and no tags: pass tags too."
+        )
+    indicator, names = tags_by_name(tags, names)
+    matrix = checked_tags(indicator, n_images)
+    if matrix is None:
+        return None, None
+    n_tags = matrix.shape[1]
+    checked = checked_names("tag_names", names, n_tags)
+    if checked is None:
+        checked = own if own and len(own) == n_tags else tuple(f"tag{i}" for i in range(n_tags))
+    return matrix, checked
+
+
 def checked_index(index: Any, length: int, what: str) -> Ints:
     """Return the numbers that an int, a slice, a mask or a list of ints stands for."""
     if isinstance(index, slice):

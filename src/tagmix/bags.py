@@ -9,14 +9,13 @@ from scipy.sparse import csr_array, vstack
 from tagmix.arrays import Counts, Floats, Ints, is_sparse
 from tagmix.bag_checks import (
     View,
+    checked_captions,
     checked_index,
     checked_names,
     checked_offsets,
     checked_pictures,
-    checked_tags,
     checked_views,
     freeze,
-    tags_by_name,
 )
 from tagmix.errors import BagsError
 
@@ -74,7 +73,7 @@ class Bags:
             _Parts(
                 views,
                 starts,
-                *_captions(tags, tag_names, n_images, None),
+                *checked_captions(tags, tag_names, n_images, None),
                 checked_names("ids", ids, n_images),
                 checked_pictures(pictures, n_images),
             )
@@ -213,7 +212,7 @@ class Bags:
 
     def with_tags(self, tags: Any, tag_names: Sequence[str] | None = None) -> "Bags":
         """Return the same images with other captions; None takes the captions away."""
-        matrix, names = _captions(tags, tag_names, len(self), self.tag_names)
+        matrix, names = checked_captions(tags, tag_names, len(self), self.tag_names)
         return Bags._of(self._parts._replace(tags=matrix, tag_names=names))
 
     @staticmethod
@@ -235,25 +234,6 @@ class Bags:
             every_id if len(set(every_id)) == len(every_id) else None,
             {name: _stack([bags.pictures[name] for bags in many]) for name in first.pictures},
         )
-
-
-def _captions(
-    tags: Any, names: Sequence[str] | None, n_images: int, own: tuple[str, ...] | None
-) -> tuple[Counts | None, tuple[str, ...] | None]:
-    """Return checked tags and their names: those given, else their ``own``, else numbered."""
-    if tags is None and names is not None:
-        raise BagsError(
-            f"tag_names name the columns of tags, got {len(names)} names and no tags: pass tags too."
-        )
-    indicator, names = tags_by_name(tags, names)
-    matrix = checked_tags(indicator, n_images)
-    if matrix is None:
-        return None, None
-    n_tags = matrix.shape[1]
-    checked = checked_names("tag_names", names, n_tags)
-    if checked is None:
-        checked = own if own and len(own) == n_tags else tuple(f"tag{i}" for i in range(n_tags))
-    return matrix, checked
 
 
 def _some(number: int, what: str) -> str:

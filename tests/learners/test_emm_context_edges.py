@@ -9,6 +9,7 @@ from tagmix import EMM, Bags, BagsError, ModelFileError, ParameterError, storage
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.baselines.max_pooling import MaxPooling
 from tagmix.learners.calibration import probabilities, worth_showing
+from tagmix.learners.context.fitting import POWERS
 from tagmix.learners.context.prior import fit_prior
 from tagmix.learners.context.scorer import RIDGE
 from tagmix.learners.tuning import choose_evidence
@@ -54,6 +55,22 @@ def test_the_accuracy_beside_kappa_is_that_of_the_context_at_as_many_tags_as_are
     assert choice.accuracy == top_k_accuracy(bags.captions, logits, 3)
 
 
+def test_kappa_is_judged_at_the_power_that_is_given_and_else_at_the_best(bags):
+    words = Bags(bags.views["words"], bags.offsets, bags.captions)
+    free = choose_evidence(EMM(**KERNEL), words).tried
+    given = [choose_evidence(EMM(**KERNEL, context_power=power), words).tried for power in POWERS]
+    same = set(free).intersection(*given)
+    assert len(same) >= 3
+    for kappa in same:
+        assert free[kappa] == max(tried[kappa] for tried in given)
+    assert any(tried[kappa] < free[kappa] for tried in given for kappa in same)
+
+
+def test_a_power_that_is_none_is_refused_before_kappa_is_searched(bags):
+    with pytest.raises(ParameterError, match="context_power"):
+        choose_evidence(EMM(**KERNEL, context_power="much"), bags)
+
+
 def test_margins_with_a_context_weigh_the_odds_of_pictures(bags):
     emm = EMM(**{**KERNEL, "learning": "margin"}).fit(bags[:60])
     free = bags[60:].with_tags(None)
@@ -96,6 +113,17 @@ def test_a_threshold_shows_equals_together_or_not_at_all():
     p, tags = np.array([[0.9, 0.5, 0.5, 0.5]]), np.array([[1.0, 1.0, 0.0, 0.0]])
     assert worth_showing(0.6, p, tags) == 0.9
     assert worth_showing(0.6, p, np.array([[1.0, 1.0, 1.0, 0.0]])) == 0.5
+
+
+@pytest.mark.parametrize("folds", [0, 3])
+@pytest.mark.parametrize("context", ["kernel", "neighbours", "linear", Ridge(), ("linear", Ridge())])
+def test_one_picture_is_too_few_for_a_context_and_two_are_enough(bags, context, folds):
+    with pytest.raises(BagsError, match=r"a context is learnt on .* 2 .* got 1: add some") as caught:
+        fitted(bags[:1], context=context, calibration_folds=folds, tol=0.1)
+    assert "\n" not in str(caught.value)
+    assert "folds" not in str(caught.value)
+    two = fitted(bags[:2], context=context, calibration_folds=folds, tol=0.1)
+    np.testing.assert_allclose(two.predict_proba(bags).sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("folds", [0, 3])

@@ -18,7 +18,19 @@ from tagmix.learners import state
 from tagmix.learners.inputs import as_bags, check_tags, useful_images
 
 
-class TagLearner(BaseEstimator, ABC):
+class BagsEstimator(BaseEstimator):
+    """An estimator over Bags; scikit-learn is told that it also takes counts, and what ``y`` may be."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class TagLearner(BagsEstimator, ABC):
     """A scikit-learn estimator that ranks the tags of pictures.
 
     A method writes ``_fit(bags)``, which sets attributes that end in an underscore, and ``_scores(bags)``,
@@ -106,14 +118,6 @@ class TagLearner(BaseEstimator, ABC):
                 "them as the training images were."
             )
         return bags
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        return tags
 
 
 class RegionLearner(TagLearner):

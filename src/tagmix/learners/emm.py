@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.evaluation import metrics
 from tagmix.learners import files, fitting
+from tagmix.learners.base import BagsEstimator
 from tagmix.learners.calibration import probabilities
 from tagmix.learners.explain import Explainer, Explanation
 from tagmix.learners.inputs import as_bags, check_no_rates, check_rates, check_tags, check_vocabulary
@@ -23,7 +23,7 @@ from tagmix.model.params import dense_views
 from tagmix.model.predict import infer_pictures, infer_regions, tag_scores
 
 
-class EMM(BaseEstimator):
+class EMM(BagsEstimator):
     """Explain every region by one tag and every picture by a few out of very many.
 
     Choose it when pictures carry tags as a whole and you want tags for new pictures *and* for their
@@ -304,11 +304,3 @@ class EMM(BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(unpacked_state(state))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        return tags

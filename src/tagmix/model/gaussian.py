@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tagmix.arrays import Entries, Floats, Ints, dense_rows
+from tagmix.arrays import Entries, Floats, Ints, centre_and_spread, dense_rows
 from tagmix.kernels import compiled
 
 # A tag's mean is drawn to that of all regions as if so many of them were its own.
@@ -36,8 +36,8 @@ class Projection:
     def of(cls, view: Any, n_directions: int = DIRECTIONS) -> Self:
         """Return the principal directions of these regions, each column first brought to spread 1."""
         rows = np.asarray(view, dtype=np.float64)
-        centre, spread = rows.mean(axis=0), rows.std(axis=0)
-        scale = np.where(spread > 1e-9 * max(1.0, float(spread.max(initial=0.0))), spread, np.inf)
+        centre, spread = centre_and_spread(rows)
+        scale = np.where(spread > 0, spread, np.inf)
         scaled = (rows - centre) / scale
         values, vectors = np.linalg.eigh(scaled.T @ scaled / max(1, len(rows)))
         kept = np.argsort(-values, kind="stable")[: max(1, min(n_directions, int((values > 1e-9).sum())))]

@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from tagmix import Bags, storage
-from tagmix.errors import BagsError, ParameterError
-from tagmix.learners import state
+from tagmix.errors import BagsError, ModelFileError, ParameterError
+from tagmix.learners import CandidateEM, MaxPooling, NaiveRegions, state
 from tagmix.learners.baselines import linear_ranker
 from tagmix.learners.baselines.linear_ranker import LinearRanker
 from tagmix.learners.baselines.region_features import Features, features_of, pooled_views, scaling_of
@@ -34,6 +34,13 @@ def test_an_embedding_is_pooled_by_the_mean_and_standardised_to_a_squared_length
     block = features_of(pictures, scaling_of(pictures)).blocks[0]
     np.testing.assert_allclose(block.mean(axis=0), 0, atol=1e-12)
     assert np.isclose((block**2).sum(axis=1).mean(), 1.0, rtol=1e-12)
+
+
+def test_an_embedding_that_varies_by_rounding_only_does_not_outweigh_others_in_new_pictures():
+    values = np.full((9, 2), 0.1)
+    values[:, 1] = 0.1 * np.where(np.arange(9) % 2, 1, 1 + 4e-16)
+    scaling = scaling_of({"network": values})
+    np.testing.assert_array_equal(scaling["network"][1], np.full(2, np.sqrt(2)))
 
 
 def test_thin_counts_stay_sparse_and_full_ones_do_not():
@@ -136,6 +143,60 @@ def test_a_picture_without_regions_is_ranked_by_the_biases(train):
     np.testing.assert_array_equal(ranker.decision_scores(empty)[0], ranker.weights_[-1])
 
 
+def with_scene(bags, **pictures):
+    """Return the same bags with views of whole pictures, one of which shows the tags."""
+    shown = bags.captions.toarray() + np.random.default_rng(len(bags)).normal(0, 0.3, (len(bags), 10))
+    return Bags(bags.views, bags.offsets, bags.tags, bags.tag_names, pictures={**pictures, "scene": shown})
+
+
+def test_views_of_whole_pictures_are_read_standardised_beside_the_words(train):
+    scene = with_scene(train)
+    ranker = LinearRanker(ridge=0.5, tol=1e-9, max_iter=2000).fit(scene)
+    words, shown = features_of(pooled_views(train), {}).blocks[0], scene.pictures["scene"]
+    shown = (shown - shown.mean(axis=0)) / shown.std(axis=0) / np.sqrt(10)
+    peer = LogisticRegression(C=2.0, tol=1e-9, max_iter=5000)
+    peer.fit(np.hstack([np.asarray(words), shown]), train.captions.toarray()[:, 3])
+    np.testing.assert_allclose(ranker.weights_[:-1, 3], peer.coef_[0], atol=2e-4)
+
+
+def test_tags_that_only_whole_pictures_show_are_found(train, test):
+    train, test = (
+        Bags(np.ones((b.n_regions, 1), int), b.offsets, b.tags, b.tag_names) for b in (train, test)
+    )
+    found = LinearRanker().fit(with_scene(train)).score(with_scene(test))
+    assert found > LinearRanker().fit(train).score(test) + 0.2
+
+
+def test_picture_views_other_than_those_of_the_training_are_refused_in_one_line(train, test):
+    ranker, scene = LinearRanker(ridge=1.0).fit(with_scene(train)), with_scene(test).pictures["scene"]
+    for pictures in ({}, {"scene": scene[:, :9]}, {"other": scene}, {"scene": scene, "more": scene}):
+        other = Bags(test.views, test.offsets, pictures=pictures)
+        with pytest.raises(BagsError, match="of whole pictures, these bags have") as caught:
+            ranker.decision_scores(other)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(BagsError, match="of whole pictures"):
+        LinearRanker(ridge=1.0).fit(train).decision_scores(with_scene(test))
+
+
+@pytest.mark.parametrize("kind", [LinearRanker, NaiveRegions])
+def test_views_in_another_order_are_the_same_views(train, test, kind):
+    def turned(bags):
+        views, pictures = (dict(reversed(part.items())) for part in (bags.views, bags.pictures))
+        return Bags(views, bags.offsets, bags.tags, bags.tag_names, pictures=pictures)
+
+    more = {"alike": np.ones((len(test), 10))}
+    learner = kind(ridge=1.0).fit(with_scene(with_embedding(train), alike=np.ones((len(train), 10))))
+    bags = with_scene(with_embedding(test), **more)
+    np.testing.assert_array_equal(learner.decision_scores(turned(bags)), learner.decision_scores(bags))
+
+
+@pytest.mark.parametrize("kind", [NaiveRegions, CandidateEM, MaxPooling])
+def test_learners_of_regions_do_not_read_views_of_whole_pictures(train, test, kind):
+    learner = kind(ridge=1.0).fit(with_scene(train))
+    np.testing.assert_array_equal(learner.weights_, kind(ridge=1.0).fit(train).weights_)
+    np.testing.assert_array_equal(learner.decision_scores(test), learner.decision_scores(with_scene(test)))
+
+
 def test_the_ridge_is_one_of_the_grid_and_the_best_of_those_tried(train):
     ranker = LinearRanker().fit(train)
     assert ranker.ridge_ == ranker.grid[int(np.argmax(ranker.ridge_scores_))]
@@ -150,12 +211,23 @@ def test_it_works_in_scikit_learns_tools(train):
 
 
 def test_a_saved_ranker_comes_back_the_same(train, test, tmp_path):
-    bags = with_embedding(train)
-    ranker = LinearRanker(ridge=1.0).fit(bags)
+    ranker = LinearRanker(ridge=1.0).fit(with_scene(with_embedding(train)))
     ranker.save(tmp_path / "m")
     back = state.load(LinearRanker, storage.read(tmp_path / "m"), "m")
-    new = with_embedding(test, seed=1)
+    new = with_scene(with_embedding(test, seed=1))
     np.testing.assert_array_equal(back.decision_scores(new), ranker.decision_scores(new))
+    with pytest.raises(BagsError, match="of whole pictures"):
+        back.decision_scores(with_embedding(test))
+
+
+@pytest.mark.parametrize(("kind", "name"), [(LinearRanker, "scene"), (NaiveRegions, "pictures/scene")])
+def test_a_file_that_scales_a_view_which_was_not_read_is_refused(train, tmp_path, kind, name):
+    learner = kind(ridge=1.0).fit(train)
+    learner.scaling_ = {name: np.ones((2, 3))}
+    learner.weights_ = np.vstack([learner.weights_, np.zeros((3, 10))])
+    learner.save(tmp_path / "m")
+    with pytest.raises(ModelFileError, match="which was not read"):
+        state.load(kind, storage.read(tmp_path / "m"), "m")
 
 
 def test_a_file_with_weights_of_another_shape_is_refused(train, tmp_path):

@@ -7,7 +7,8 @@ from sklearn.linear_model import Ridge
 from tagmix import KNN, Bags, KernelRidge, ParameterError
 from tagmix.learners import LinearRanker
 from tagmix.learners.baselines.kernel_ridge import left_out
-from tagmix.learners.context.experts import Regressor, experts_of, held_out_scores
+from tagmix.learners.baselines.pictures import whole_pictures
+from tagmix.learners.context.experts import Regressor, experts_of, held_out_scores, twin_folds
 from tagmix.learners.context.prior import fit_prior
 
 ROWS = np.array([0, 3, 17, 50])
@@ -16,7 +17,7 @@ ROWS = np.array([0, 3, 17, 50])
 @pytest.mark.parametrize("landmarks", [10_000, 40])
 def test_kernel_ridge_leaves_out_by_the_formula_of_its_leverages(train, landmarks):
     ridge = KernelRidge(max_landmarks=landmarks).fit(train)
-    found = held_out_scores(ridge, train, np.arange(len(train)), 0)
+    found = held_out_scores(ridge, train, np.arange(len(train)), 0, np.arange(len(train)))
     assert found.shape == (len(train), train.n_tags)
     if landmarks > len(train):
         gallery = ridge._gallery()
@@ -33,7 +34,7 @@ def test_kernel_ridge_leaves_out_by_the_formula_of_its_leverages(train, landmark
 
 def test_neighbours_leave_out_the_picture_itself_and_nobody_else(train):
     knn = KNN(k=5).fit(train)
-    found = held_out_scores(knn, train, ROWS, 0)
+    found = held_out_scores(knn, train, ROWS, 0, np.arange(len(train)))
     for i, row in enumerate(ROWS):
         others = np.flatnonzero(np.arange(len(train)) != row)
         alone = KNN(k=5).fit(train[others])
@@ -46,9 +47,61 @@ def test_other_experts_are_asked_by_folds_that_leave_the_picture_out(train, expe
     wrong = train.captions.toarray().copy()
     wrong[0] = 1 - wrong[0]
     lied_to = train.with_tags(wrong, train.tag_names)
-    honest, lying = (held_out_scores(expert, bags, ROWS, 0) for bags in (train, lied_to))
+    honest, lying = (held_out_scores(expert, bags, ROWS, 0, np.arange(120)) for bags in (train, lied_to))
     np.testing.assert_allclose(lying[0], honest[0], atol=1e-9)  # what picture 0 says of itself is not heard
     assert np.abs(lying[1:] - honest[1:]).max() > 1e-6
+
+
+@pytest.fixture(scope="module")
+def copied(train):
+    """Pictures, 40 of them three times, with captions of others; and who is whose twin."""
+    rows = np.concatenate([np.arange(60), np.arange(40), np.arange(40)])
+    captions = train.captions[np.concatenate([np.arange(60), np.arange(60, 100), np.arange(80, 120)])]
+    return train[rows].with_tags(captions, train.tag_names), rows
+
+
+@pytest.mark.parametrize("landmarks", [10_000, 50])
+def test_kernel_ridge_leaves_out_twins_as_if_it_had_been_solved_without_them(copied, landmarks):
+    bags, twins = copied
+    ridge = KernelRidge(max_landmarks=landmarks).fit(bags)
+    found = held_out_scores(ridge, bags, ROWS, 0, twins)
+    marks, weights = ridge._gallery(), [float(w) for w in ridge.view_weights_.values()]
+    views = whole_pictures(bags, "hellinger")
+    phi = np.exp(-np.tensordot(weights, marks.between(views), 1))
+    own = np.exp(-np.tensordot(weights, marks.between(marks.views), 1)) + 1e-9 * np.eye(len(marks))
+    centred = bags.captions.toarray() - ridge.means_
+    for i, row in enumerate(ROWS):
+        rest = twins != twins[row]
+        gram = phi[rest].T @ phi[rest] + ridge.ridge_ * own
+        slopes = np.linalg.lstsq(gram, phi[rest].T @ centred[rest], rcond=None)[0]
+        np.testing.assert_allclose(found[i], phi[row] @ slopes + ridge.means_, atol=1e-6)
+
+
+def test_neighbours_leave_out_twins(copied):
+    bags, twins = copied
+    knn = KNN(k=5).fit(bags)
+    found = held_out_scores(knn, bags, ROWS, 0, twins)
+    for i, row in enumerate(ROWS):
+        alone = KNN(k=5).fit(bags[np.flatnonzero(twins != twins[row])])
+        alone.scales_, alone.view_weights_ = knn.scales_, knn.view_weights_
+        np.testing.assert_allclose(found[i], alone.decision_scores(bags[[row]])[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("context", ["kernel", "neighbours", LinearRanker(ridge=0.01)])
+def test_copies_of_pictures_do_not_make_a_prior_of_shuffled_captions_look_good(train, context):
+    truth = train.captions.toarray()[np.random.default_rng(0).permutation(len(train))]
+    thrice = Bags.concat([train.with_tags(truth, train.tag_names)] * 3)
+    logits, p = fit_prior(context, thrice, 0)[1].logits, truth.mean(axis=0)
+    frequency = -(truth * np.log(p) + (1 - truth) * np.log(1 - p)).mean()
+    tags = np.tile(truth, (3, 1))
+    assert (np.logaddexp(0, logits) - tags * logits).mean() > 0.97 * frequency
+
+
+def test_where_all_pictures_are_alike_each_is_left_out_alone():
+    bags = Bags(np.ones((6, 2), int), np.arange(7), tags=[[1, 0, 0], [0, 1, 0], [0, 1, 1]] * 2)
+    for context in ("kernel", "neighbours", "linear"):
+        assert np.isfinite(fit_prior(context, bags, 0)[1].logits).all()
+    assert [len(fold.test) for fold in twin_folds(np.zeros(6), 3, 0)] == [2, 2, 2]
 
 
 def test_a_prior_is_better_than_frequency_and_a_shuffled_one_is_not(train):

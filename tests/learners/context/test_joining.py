@@ -36,7 +36,8 @@ def held_out(bags):
     """Two thirds of the pictures, and a context that is little better than noise."""
     rng = np.random.default_rng(1)
     rows = np.sort(rng.permutation(N)[:100])
-    return HeldOut(rows, rng.normal(-1, 1, (100, N_TAGS)) + 0.3 * bags[rows].captions.toarray())
+    logits = rng.normal(-1, 1, (100, N_TAGS)) + 0.3 * bags[rows].captions.toarray()
+    return HeldOut(rows, logits, np.arange(N))
 
 
 def told(seen=None):
@@ -82,12 +83,21 @@ def test_agreement_coverage_and_shares_are_those_that_loops_count(bags, held_out
 
 def test_regions_are_asked_of_models_that_have_not_seen_their_picture(bags, held_out):
     seen, asked = [], []
-    for at, shard, _ in fitting._held_out_evidence(bags, held_out.rows, told(seen), 3, 0):
+    for at, shard, _ in fitting._held_out_evidence(bags, held_out, told(seen), 3, 0):
         assert not seen[-1] & set(shard.ids)
         assert list(shard.ids) == list(bags[held_out.rows[at]].ids)
         asked += list(at)
     assert sorted(asked) == list(range(len(held_out.rows)))
     assert [len(ids) for ids in seen] == [100, 100, 100]
+
+
+def test_no_model_of_regions_has_seen_a_twin_of_the_picture_it_is_asked_about(bags, held_out):
+    seen, asked = [], 0
+    twins = held_out._replace(twins=np.arange(N) // 3)
+    for _, shard, _ in fitting._held_out_evidence(bags, twins, told(seen), 3, 0):
+        assert not {int(i) // 3 for i in seen[-1]} & {int(i) // 3 for i in shard.ids}
+        asked += len(shard)
+    assert asked == len(held_out.rows)
 
 
 class Told(TagLearner):
@@ -166,12 +176,30 @@ def test_one_threshold_shows_tags_as_right_as_promised_by_calibrations_that_had_
 
     monkeypatch.setattr(fitting, "fit_calibration", fit)
     monkeypatch.setattr(fitting, "probabilities", ask)
-    threshold = fitting._calibrated(odds, truth, 0).thresholds[0]
+    threshold = fitting._calibrated(odds, truth, 0, np.arange(60)).thresholds[0]
     place = [list(map(tuple, odds)).index(row) for row in asked]
     shown = np.vstack(p) >= threshold
     assert sorted(place) == list(range(60))
     assert truth[place][shown].mean() >= fitting.SHOWN_PRECISION
     assert truth[place][np.vstack(p) >= threshold - 0.1].mean() < fitting.SHOWN_PRECISION
+
+
+def test_no_calibration_that_is_asked_has_seen_a_twin(monkeypatch):
+    known = []
+
+    def fit(some, tags):
+        known.append(set(some[:, 0] // 2))
+        return fit_calibration(some, tags)
+
+    def ask(some, calibration):
+        assert not known[-1] & set(some[:, 0] // 2)
+        return probabilities(some, calibration)
+
+    monkeypatch.setattr(fitting, "fit_calibration", fit)
+    monkeypatch.setattr(fitting, "probabilities", ask)
+    odds = np.arange(40.0)[:, None] + np.zeros(3)
+    fitting._calibrated(odds, np.tile(np.eye(3), (14, 1))[:40], 0, np.arange(40) // 2)
+    assert len(known) == 6  # five folds, and all
 
 
 def test_rates_of_a_power_beyond_sense_stay_numbers_in_the_order_of_the_context():

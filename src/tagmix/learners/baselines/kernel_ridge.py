@@ -141,12 +141,17 @@ class KernelRidge(PictureLearner):
             out[rows] = np.exp(-apart) @ self.coefficients_ + self.means_
         return out
 
-    def left_out_scores(self, bags: Bags, rows: Ints) -> Floats:
-        """Return what these training pictures would have scored without themselves, y − (y − ŷ)/(1 − h)."""
-        part = bags[rows]
-        own = part.captions.toarray()
-        left = np.maximum(1 - self.leverages_[rows], SMALLEST_LEFT)[:, None]
-        spared: Floats = own - (own - self._scores(part)) / left
+    def left_out_scores(self, bags: Bags, rows: Ints, twins: Ints) -> Floats:
+        """Return what these training pictures would have scored without themselves and their twins.
+
+        m twins pull each other's scores by one h, so that it is (ŷ − h Σy)/(1 − mh) over their tags y.
+        """
+        _, group, sizes = np.unique(twins, return_inverse=True, return_counts=True)
+        members = csr_array((np.ones(len(twins)), (group, np.arange(len(twins)))))
+        tags, asked = members @ bags.captions, group[rows]
+        pull = self.leverages_[rows, None]
+        left = np.maximum(1 - sizes[asked, None] * pull, SMALLEST_LEFT)
+        spared: Floats = (self._scores(bags[rows]) - pull * tags[asked].toarray()) / left
         return spared
 
     def _check_state(self) -> None:

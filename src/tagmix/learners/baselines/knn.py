@@ -74,8 +74,8 @@ class Voters(PictureLearner):
         self.loo_accuracy_ = tried[tuple(best)][0]
         return -tried[tuple(best)][1]
 
-    def _left_out(self, rows: Ints, size: int) -> Floats:
-        """Return the votes of all others for these pictures of the gallery."""
+    def _left_out(self, rows: Ints, size: int, twins: Ints) -> Floats:
+        """Return the votes of all others for these pictures of the gallery, twins of theirs left out too."""
         gallery, tags = self._gallery(), self._tags()
         weights = [float(weight) for weight in self.view_weights_.values()]
         out, step = np.empty((len(rows), tags.shape[1])), gallery.rows_at_once()
@@ -83,7 +83,8 @@ class Voters(PictureLearner):
             part = slice(start, start + step)
             # One by one: 0 × infinity must not come up.
             apart = sum(w * one for w, one in zip(weights, gallery.others(rows[part]), strict=True))
-            out[part] = votes(self._shares(np.asarray(apart), tags, size), tags)
+            alike = twins[rows[part], None] == twins
+            out[part] = votes(self._shares(np.where(alike, np.inf, apart), tags, size), tags)
         return out
 
     def _tags(self) -> Counts:
@@ -189,9 +190,9 @@ class KNN(Voters):
     def _scores(self, bags: Bags) -> Floats:
         return self._voted(bags, self.k_)
 
-    def left_out_scores(self, bags: Bags, rows: Ints) -> Floats:
-        """Return what these training pictures would have scored without themselves."""
-        return self._left_out(rows, self.k_)
+    def left_out_scores(self, bags: Bags, rows: Ints, twins: Ints) -> Floats:
+        """Return what these training pictures would have scored without themselves and their twins."""
+        return self._left_out(rows, self.k_, twins)
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -28,8 +28,9 @@ class LinearRanker(LinearLearner):
     """Rank the tags of a picture by linear scores, a logistic regression a tag.
 
     The plainest discriminative rival: no regions, no ties between tags. Features are the square roots of the
-    shares of the picture's words (Hellinger map), a view after the other, or standardised embeddings. All
-    tags are fitted at once by one L-BFGS whose steps are each tag's own [1]_.
+    shares of the picture's words (Hellinger map), a view after the other, and standardised embeddings, of
+    regions and of whole pictures. All tags are fitted at once by one L-BFGS whose steps are each tag's own
+    [1]_.
 
     Memory: pictures × features twice, up to 512 MB each, beyond which sparse features stay as they are; and
     about 300 MB for the tags that are fitted together.

@@ -13,7 +13,6 @@ from tagmix.learners.baselines.region_features import (
     Features,
     Learnt,
     LinearLearner,
-    features_of,
     image_of,
     pooled,
 )
@@ -100,7 +99,7 @@ class MaxPooling(LinearLearner, RegionLearner):
         return pooled(bags, scores, np.maximum, biases)
 
     def _region_scores(self, bags: Bags) -> Floats:
-        return features_of(bags.views, self.scaling_).scores(self.weights_)
+        return self._features(bags).scores(self.weights_)
 
 
 def pool(scores: Floats, bags: Bags, sharpness: float) -> tuple[Floats, Floats]:

@@ -14,7 +14,6 @@ from tagmix.learners.baselines.region_features import (
     Features,
     Learnt,
     LinearLearner,
-    features_of,
     image_of,
     pooled,
 )
@@ -28,7 +27,7 @@ class SoftmaxRegions(LinearLearner, RegionLearner):
         return sums / np.maximum(np.diff(bags.offsets), 1)[:, None]
 
     def _region_scores(self, bags: Bags) -> Floats:
-        scores = features_of(bags.views, self.scaling_).scores(self.weights_)
+        scores = self._features(bags).scores(self.weights_)
         return scores - logsumexp(scores, axis=1, keepdims=True)
 
 

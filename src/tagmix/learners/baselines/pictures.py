@@ -18,6 +18,8 @@ from tagmix.learners.checks import check_choice, check_number
 Matrix: TypeAlias = Counts | Floats
 Views: TypeAlias = dict[str, Matrix]
 
+# What names of views of whole pictures begin with.
+WHOLE = "pictures/"
 DISTANCES = ("hellinger", "chi2", "l1")
 # Pictures whose distances to each other give the median: a million pairs settle it to three digits.
 MEDIAN_PICTURES = 1000
@@ -36,25 +38,33 @@ def whole_pictures(bags: Bags, distance: str) -> Views:
     >>> whole_pictures(bags, "l1")["words"].toarray().tolist()
     [[0.75, 0.25]]
     """
-    views: Views = {
+    return {
         name: histograms(view, distance) if is_sparse(view) else view
         for name, view in pooled_views(bags).items()
     }
-    for name, features in bags.pictures.items():
-        key = f"pictures/{name}"
-        if key in views:
-            raise BagsError(f"view {key!r} is named like the picture view {name!r}: rename one of them.")
-        views[key] = features
-    return views
 
 
 def pooled_views(bags: Bags) -> dict[str, Any]:
-    """Return a matrix a view, a row a picture: the summed counts of its regions, the mean of embeddings."""
+    """Return a matrix a view, a row a picture: the summed counts of its regions, the mean of embeddings.
+
+    Those of its regions first, then its own (``picture_views``).
+    """
     regions = np.arange(bags.n_regions)
     pool = csr_array((np.ones(bags.n_regions), regions, bags.offsets), shape=(len(bags), bags.n_regions))
     views = {name: pool @ view for name, view in bags.views.items()}
     sizes = np.maximum(np.diff(bags.offsets), 1)[:, None]
-    return {name: csr_array(v) if is_sparse(v) else v / sizes for name, v in views.items()}
+    pooled = {name: csr_array(v) if is_sparse(v) else v / sizes for name, v in views.items()}
+    return {**pooled, **picture_views(bags)}
+
+
+def picture_views(bags: Bags) -> dict[str, Floats]:
+    """Return the views of whole pictures, by names that tell them from views of regions."""
+    views = {f"{WHOLE}{name}": features for name, features in bags.pictures.items()}
+    for key in views:
+        if key in bags.views:
+            name = key.removeprefix(WHOLE)
+            raise BagsError(f"view {key!r} is named like the picture view {name!r}: rename one of them.")
+    return views
 
 
 def histograms(counts: Any, distance: str = "hellinger") -> Counts:

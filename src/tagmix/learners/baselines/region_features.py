@@ -13,12 +13,12 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from sklearn.model_selection import KFold
 
-from tagmix.arrays import Floats, Ints, is_sparse
+from tagmix.arrays import Floats, Ints, centre_and_spread, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.base import TagLearner
-from tagmix.learners.baselines.pictures import histograms, pooled_views
+from tagmix.learners.baselines.pictures import WHOLE, histograms, picture_views, pooled_views
 from tagmix.learners.checks import check_number, check_numbers
 
 # A fuller block of counts is multiplied faster when dense, and then takes at most three times its memory.
@@ -84,9 +84,9 @@ def scaling_of(views: dict[str, Any]) -> dict[str, Floats]:
     scaling = {}
     for name, view in views.items():
         if not is_sparse(view):
-            spread = np.asarray(view, dtype=np.float64).std(axis=0)
+            centre, spread = centre_and_spread(view)
             scale = np.where(spread > 0, spread, 1.0) * math.sqrt(max(1, view.shape[1]))
-            scaling[name] = np.vstack([view.mean(axis=0, dtype=np.float64), scale])
+            scaling[name] = np.vstack([centre, scale])
     return scaling
 
 
@@ -137,6 +137,16 @@ class LinearLearner(TagLearner):
     def _views(self, bags: Bags) -> dict[str, Any]:
         return pooled_views(bags) if self.whole_pictures else bags.views
 
+    def _features(self, bags: Bags) -> Features:
+        """Return the features of new bags, in the order of the fitted views."""
+        views = self._views(bags)
+        return features_of({name: views[name] for name in self._widths()}, self.scaling_)
+
+    def _widths(self) -> dict[str, int]:
+        """Return the width of every view that was read; whole pictures' are known by their scaling."""
+        whole = {name: scaling.shape[1] for name, scaling in self.scaling_.items()}
+        return {**self.widths_, **{name: n for name, n in whole.items() if name not in self.widths_}}
+
     def _fit(self, bags: Bags) -> None:
         self._check_settings()
         ridge, tried = self._choose_ridge(bags)
@@ -182,9 +192,21 @@ class LinearLearner(TagLearner):
         out = np.empty((len(bags), len(self.tag_names_)))
         for where in bags.shards(max(1, CELLS // len(self.tag_names_))):
             part = bags[where]
-            scores = features_of(self._views(part), self.scaling_).scores(self.weights_)
+            scores = self._features(part).scores(self.weights_)
             out[where] = self._rank(part, scores, self.weights_[-1])
         return out
+
+    def _checked(self, X: Any) -> Bags:
+        bags = super()._checked(X)
+        if self.whole_pictures:
+            got = {name: view.shape[1] for name, view in picture_views(bags).items()}
+            expected = {name: n for name, n in self._widths().items() if name not in self.widths_}
+            if got != expected:
+                raise BagsError(
+                    f"the learner was fitted with the views {expected} of whole pictures, these bags have "
+                    f"{got}: describe them as the training images were."
+                )
+        return bags
 
     def _check_settings(self) -> None:
         check_numbers(self, BOUNDS)
@@ -192,14 +214,15 @@ class LinearLearner(TagLearner):
             check_number("ridge", self.ridge, 1 / LARGEST, LARGEST, way_out="None chooses one by folds.")
 
     def _check_state(self) -> None:
-        width = sum(self.widths_.values()) + 1
+        widths = self._widths()
+        width = sum(widths.values()) + 1
         if self.weights_.shape != (width, len(self.tag_names_)):
             raise ValueError(f"weights_ must be {width} × {len(self.tag_names_)}, got {self.weights_.shape}")
         for name, scaling in self.scaling_.items():
-            if scaling.shape != (2, self.widths_[name]) or not (scaling[1] > 0).all():
-                raise ValueError(
-                    f"scaling_ of view {name!r:.60} must be 2 × {self.widths_[name]}, scales positive"
-                )
+            if name not in self.widths_ and not (self.whole_pictures and name.startswith(WHOLE)):
+                raise ValueError(f"scaling_ names the view {name!r:.60}, which was not read")
+            if scaling.shape != (2, widths[name]) or not (scaling[1] > 0).all():
+                raise ValueError(f"scaling_ of view {name!r:.60} must be 2 × {widths[name]}, scales positive")
 
 
 def image_of(bags: Bags) -> Ints:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
-from tagmix.evaluation.folds import picture_folds
+from tagmix.evaluation.folds import Fold, picture_folds
 from tagmix.learners.base import TagLearner
 from tagmix.learners.baselines.kernel_ridge import KernelRidge
 from tagmix.learners.baselines.knn import KNN
@@ -70,15 +70,28 @@ def _expert(one: Any, random_state: Any) -> TagLearner:
     )
 
 
-def held_out_scores(expert: TagLearner, bags: Bags, rows: Ints, seed: int) -> Floats:
-    """Return scores of these training pictures by the fitted expert without them, or by one of folds."""
+def twin_folds(twins: Ints, most: int, seed: int) -> list[Fold]:
+    """Return folds that part no twins (unless all are alike): ``most``, or as many as there can be.
+
+    >>> [fold.test.tolist() for fold in twin_folds(np.array([0, 1, 0, 2]), 5, 0)]
+    [[0, 2], [3], [1]]
+    """
+    groups = twins if np.ptp(twins) else np.arange(len(twins))
+    return picture_folds(len(twins), min(most, len(np.unique(groups))), seed=seed, groups=groups)
+
+
+def held_out_scores(expert: TagLearner, bags: Bags, rows: Ints, seed: int, twins: Ints) -> Floats:
+    """Return scores of these training pictures by the fitted expert without them, or by one of folds.
+
+    ``twins`` numbers the pictures, equal ones alike: a picture is left out with its twins.
+    """
     left_out = getattr(expert, "left_out_scores", None)
     if left_out is not None:
-        spared: Floats = left_out(bags, rows)
+        spared: Floats = left_out(bags, rows, twins)
         return spared
     out, place = np.empty((len(rows), bags.n_tags)), np.full(len(bags), -1)
     place[rows] = np.arange(len(rows))
-    for train, test in picture_folds(len(bags), min(FOLDS, len(bags)), seed=seed):
+    for train, test in twin_folds(twins, FOLDS, seed):
         asked = test[place[test] >= 0]
         if len(asked):
             out[place[asked]] = clone(expert).fit(bags[train]).decision_scores(bags[asked])

@@ -18,9 +18,9 @@ from sklearn.utils import check_random_state
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
-from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.calibration import Calibration, fit_calibration, probabilities, worth_showing
+from tagmix.learners.context.experts import twin_folds
 from tagmix.learners.context.prior import ContextPrior, HeldOut
 from tagmix.learners.evening import evening_of
 from tagmix.learners.training import SHARE_FLOOR, shard_size
@@ -102,9 +102,14 @@ class Joint(NamedTuple):
     calibration: Calibration | None = None
 
 
+def powers_of(emm: "EMM") -> tuple[float, ...]:
+    """Return the powers τ to try: the user's own, if there is one."""
+    return POWERS if emm.context_power is None else (float(emm.context_power),)
+
+
 def join(emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions: Regions) -> Joint:
     """Return how context and regions are joined, learnt on held-out pictures."""
-    powers = POWERS if emm.context_power is None else (float(emm.context_power),)
+    powers = powers_of(emm)
     folds = max(2, min(emm.calibration_folds, len(bags) // 2))
     seed = int(check_random_state(emm.random_state).randint(2**31 - 1))
     trial = try_powers(bags, held_out, regions, powers, folds, seed, with_shares=True)
@@ -116,13 +121,13 @@ def join(emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions
     odds = np.exp(context.joined(held_out.logits, shares))
     margin = _margin(emm, odds, bags[held_out.rows]) if emm.learning == "margin" else None
     weighted = odds if margin is None else odds * margin.weights
-    return Joint(context, margin, _calibrated(weighted, truth, seed))
+    return Joint(context, margin, _calibrated(weighted, truth, seed, held_out.twins[held_out.rows]))
 
 
-def _calibrated(odds: Floats, truth: Floats, seed: int) -> Calibration:
+def _calibrated(odds: Floats, truth: Floats, seed: int, twins: Ints) -> Calibration:
     """Return the calibration of odds, with the threshold of what is worth showing and the evening of tags."""
     p = np.empty_like(odds)
-    for train, test in picture_folds(len(odds), min(5, len(odds)), seed=seed):
+    for train, test in twin_folds(twins, 5, seed):
         p[test] = probabilities(odds[test], fit_calibration(odds[train], truth[train]))
     threshold = worth_showing(SHOWN_PRECISION, p, truth)
     return fit_calibration(odds, truth)._replace(
@@ -156,7 +161,7 @@ def try_powers(
     n_regions = n_tags = n_covered = 0
     shape = (len(held_out.rows) if with_shares else 0, bags.n_tags)
     shares = {power: np.zeros(shape, dtype=np.float32) for power in powers}
-    for at, shard, evidence in _held_out_evidence(bags, held_out.rows, regions, folds, seed):
+    for at, shard, evidence in _held_out_evidence(bags, held_out, regions, folds, seed):
         sizes = np.diff(shard.offsets)
         log_prior = np.repeat(log_expit(held_out.logits[at]), sizes, axis=0)
         own = np.repeat(shard.captions.toarray() > 0, sizes, axis=0)
@@ -176,12 +181,13 @@ def try_powers(
 
 
 def _held_out_evidence(
-    bags: Bags, rows: Ints, regions: Regions, folds: int, seed: int
+    bags: Bags, held_out: HeldOut, regions: Regions, folds: int, seed: int
 ) -> Iterator[tuple[Ints, Bags, Floats]]:
-    """Yield places among ``rows``, their pictures, and the evidence of regions by a model without them."""
+    """Yield places among the rows, their pictures, and the evidence of regions by a model without them."""
+    rows = held_out.rows
     place = np.full(len(bags), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
-    for number, (train, test) in enumerate(picture_folds(len(bags), folds, seed=seed)):
+    for number, (train, test) in enumerate(twin_folds(held_out.twins, folds, seed)):
         asked = np.sort(test[place[test] >= 0])
         if not len(asked):
             continue

@@ -7,9 +7,10 @@ from sklearn.utils import check_random_state
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
-from tagmix.evaluation.folds import picture_folds
+from tagmix.errors import BagsError
+from tagmix.evaluation.folds import same_pictures
 from tagmix.learners.base import TagLearner
-from tagmix.learners.context.experts import FOLDS, experts_of, held_out_scores
+from tagmix.learners.context.experts import FOLDS, experts_of, held_out_scores, twin_folds
 from tagmix.learners.context.pool import Pool, fit_pool
 
 # Held-out scores that a pool is fitted on, at most: 8 bytes each, about six arrays for an expert.
@@ -28,14 +29,23 @@ class ContextPrior(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """Training pictures, in their order, and logit π of each by experts and a pool that had not seen it."""
+    """Training pictures, in their order, and logit π of each by experts and a pool that had not seen it.
+
+    ``twins`` numbers all training pictures, those described alike by one number: no fold parts them.
+    """
 
     rows: Ints
     logits: Floats
+    twins: Ints
 
 
 def fit_prior(context: Any, bags: Bags, random_state: Any) -> tuple[ContextPrior, HeldOut]:
     """Return the prior learnt from these pictures, and what it would have said of them unseen."""
+    if len(bags) < 2:
+        raise BagsError(
+            "a context is learnt on pictures held out in turn and needs at least 2 with tags and regions, "
+            f"got {len(bags)}: add some, or set context to None."
+        )
     rng = check_random_state(random_state)
     seed = int(rng.randint(2**31 - 1))
     experts = experts_of(context, seed)
@@ -43,10 +53,12 @@ def fit_prior(context: Any, bags: Bags, random_state: Any) -> tuple[ContextPrior
         expert.fit(bags)
     most = max(2 * FOLDS, int(MOST_SCORES / (bags.n_tags * len(experts))))
     rows = np.sort(rng.permutation(len(bags))[:most]).astype(np.int64)
-    scores = [held_out_scores(expert, bags, rows, seed) for expert in experts]
+    twins = same_pictures(bags)
+    twins = twins if twins.any() else np.arange(len(bags))  # all alike: somebody must be left
+    scores = [held_out_scores(expert, bags, rows, seed, twins) for expert in experts]
     truth = bags[rows].captions.toarray().astype(np.float64)
     logits = np.empty_like(truth)
-    for train, test in picture_folds(len(rows), min(FOLDS, len(rows)), seed=seed):
+    for train, test in twin_folds(twins[rows], FOLDS, seed):
         pool = fit_pool([score[train] for score in scores], truth[train])
         logits[test] = pool.logits([score[test] for score in scores])
-    return ContextPrior(tuple(experts), fit_pool(scores, truth)), HeldOut(rows, logits)
+    return ContextPrior(tuple(experts), fit_pool(scores, truth)), HeldOut(rows, logits, twins)

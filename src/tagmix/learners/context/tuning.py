@@ -1,12 +1,12 @@
 """Choose κ of each instance model where there is a context, without a label of any region.
 
 As for τ, captions of held-out pictures are asked. Good evidence gives a region the same tag with the caption
-and without (agreement, at the best τ), and when the caption is known it finds a region for each of its tags
-(coverage). Evidence that knows nothing fails the first; evidence of the scene instead of the region gives all
-regions of a picture one tag and fails the second. κ is chosen by the product of the two. On MSRC regions,
-over 25 mixtures of network views and 20 of words, it goes with the share of regions named rightly
-(correlation .97 and .84) and its choice is within .016 and .006 of the best; agreement alone is fooled by
-scenes.
+and without (agreement, at the τ that is given or else at the best), and when the caption is known it finds a
+region for each of its tags (coverage). Evidence that knows nothing fails the first; evidence of the scene
+instead of the region gives all regions of a picture one tag and fails the second. κ is chosen by the product
+of the two. On MSRC regions, over 25 mixtures of network views and 20 of words, it goes with the share of
+regions named rightly (correlation .97 and .84) and its choice is within .016 and .006 of the best; agreement
+alone is fooled by scenes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from tagmix.arrays import is_sparse
 from tagmix.bags import Bags
 from tagmix.evaluation.search import Found, Setting, line_search
-from tagmix.learners.context.fitting import POWERS, Regions, try_powers
+from tagmix.learners.context.fitting import Regions, powers_of, try_powers
 from tagmix.learners.context.prior import HeldOut, fit_prior
 from tagmix.learners.context.scorer import scorers_of
 from tagmix.learners.emm import EMM
 from tagmix.learners.fitting import learn_regions
-from tagmix.learners.parameters import settings_of_views
+from tagmix.learners.parameters import check_parameters, settings_of_views
 from tagmix.model.params import LINEAR, Params
 
 FOLDS = 3
@@ -50,6 +50,7 @@ def choose_by_agreement(
     progress: Callable[[int], None] | None,
 ) -> Chosen:
     """Return the κ that the captions of held-out pictures speak for."""
+    check_parameters(emm)
     _, held_out = fit_prior(emm.context, bags, seed)
     names = instances_of(bags)
     counted = {view: is_sparse(matrix) for view, matrix in bags.views.items()}
@@ -64,7 +65,7 @@ def choose_by_agreement(
             return learn_regions(emm, settings, part, fold, scorers[fold])
 
         regions = Regions(learn, settings, emm.memory_mb * 2**20)
-        trial = try_powers(bags, held_out, regions, POWERS, FOLDS, seed, with_shares=False)
+        trial = try_powers(bags, held_out, regions, powers_of(emm), FOLDS, seed, with_shares=False)
         return max(trial.agreement.values()) * trial.coverage
 
     axes = dict.fromkeys(names, tuple(values))

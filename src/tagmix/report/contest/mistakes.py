@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tagmix.report import page
 from tagmix.report.contest.data import Group, Sample
-from tagmix.report.contest.names import OURS, learners, method
+from tagmix.report.contest.names import learners, method, ours_of
 from tagmix.report.contest.tables import NONE
 from tagmix.report.page import Cell, Line
 
@@ -39,7 +39,7 @@ def most(counter: Counter[str], n: int) -> list[str]:
 
 def mistakes(group: Group) -> str:
     """Return a table by tag of the best learner and of ours, and what they show wrongly most often."""
-    names = dict.fromkeys([*learners(group)[:1], *(name for name in [OURS] if name in group.whole)])
+    names = dict.fromkeys([*learners(group)[:1], *ours_of(group.whole)])
     tallies = {name: tally(group.whole[name]) for name in names}
     if not tallies:
         return ""

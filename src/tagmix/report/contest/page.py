@@ -18,9 +18,9 @@ from tagmix.report.contest.data import Group, groups
 from tagmix.report.contest.extra import provenance
 from tagmix.report.contest.figures import Drawing
 from tagmix.report.contest.gains import Found, percent, steps
-from tagmix.report.contest.names import FREQUENCY, method, of_paper, title_of, top_k
+from tagmix.report.contest.names import FREQUENCY, is_rich, method, of_paper, title_of, top_k
 from tagmix.report.contest.numbers import interval
-from tagmix.report.contest.sections import general_sections, group_section
+from tagmix.report.contest.sections import general_sections, group_section, in_sections
 from tagmix.report.contest.tables import number, span
 from tagmix.report.contest.verdict import verdict
 
@@ -30,8 +30,8 @@ HOW = (
     "shown. Intervals are 95 %, drawn on the bars as a bracket, from "
     f"{DRAWS:,} draws of the test pictures with replacement (bootstrap), all folds together. "
     "Differences use the same draws for both methods; ≈ marks those that cannot be told from 0 on "
-    "these pictures. Intervals over pictures say nothing about another training part; "
-    "those over folds do."
+    "these pictures. A picture that was tested with several seeds is one picture, with the mean of them. "
+    "Intervals over pictures say nothing about another training part; those over folds do."
 )
 
 
@@ -55,8 +55,9 @@ def contest_page(
     pictures : whether to embed them, read from their names as paths, shrunk.
     """
     found = groups(records)
-    best, paper = _showing(found), of_paper(found)
-    sections = [(title_of(g), group_section(g, g in best, examples, pictures, paper)) for g in found]
+    shown = in_sections(found)
+    best, paper = _showing(shown), of_paper(shown)
+    sections = [(title_of(g), group_section(g, g in best, examples, pictures, paper)) for g in shown]
     sections += [(name, body) for name, body in general_sections(found) if body]
     small = {**(facts or {}), **provenance(records), "Written by": written_by}
     body = [
@@ -87,7 +88,7 @@ def _top(group: Group) -> float:
 
 def contest_figures(records: Sequence[Record]) -> dict[str, Drawing]:
     """Return the figures by name, such as "figure2-corel5k"; "-sift" follows if there are other words too."""
-    found = groups(records)
+    found = in_sections(groups(records))
     names = [group.data for group in found]
     made: dict[str, Drawing] = {}
     for group in found:
@@ -120,7 +121,8 @@ def _tiles(shown: Sequence[Group]) -> list[tuple[str, str, str]]:
     """Return what was found: who names pictures and regions best, and the paper's first step."""
     tiles = [_best_tile(group) for group in shown]
     tiles += [_region_tile(group) for group in shown if region_samples(group)]
-    tiles += [_claim_tile(group, step) for group in shown for step in steps(group.whole)[:1]]
+    claimed = [group for group in shown if not is_rich(group)]
+    tiles += [_claim_tile(group, step) for group in claimed for step in steps(group.whole)[:1]]
     return tiles[:MOST_TILES]
 
 

@@ -81,7 +81,8 @@ def test_an_album_ends_in_a_page_numbers_and_lines(
     assert results["failed"] == {}
     assert [one["method"] for one in results["results"]] == ["frequency", "NaiveRegions"]
     for one in results["results"]:
-        record = Record.load(out / "records" / f"album--sift+colour+place--all--{one['method']}--0.json")
+        name = f"album--sift+colour+place+layout--all--{one['method']}--0.json"
+        record = Record.load(out / "records" / name)
         assert one["metrics"] == record.metrics
         assert one["n_test"] == 4
     assert results["results"][0]["regions"] is None

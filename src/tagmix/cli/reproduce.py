@@ -97,8 +97,8 @@ def command(
     """
     chosen = studies or tuple(STUDIES)
     only_rich = all(study in RICH for study in chosen)
-    loaded = _network(network, chosen)
     with alone_in(out), bars() as tell:
+        loaded = _network(network, chosen)
         sets = prepare(chosen, data, albums, out, loaded, jobs, tell)
         tasks = tasks_of(chosen, sets)
         if not tasks:

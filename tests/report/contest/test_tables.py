@@ -331,4 +331,5 @@ def test_rich_descriptions_are_named_and_are_not_the_papers():
     assert not of_paper([group])
     assert "claims" not in group_section(group, False, None, False, True)
     assert "Figure 2" not in group_section(group, False, None, False, True)
+    assert "Of the paper's methods" not in group_section(group, False, None, False, True)
     assert title_of(groups(contest(views=views))[0]) == "album, SIFT, colour and layout"

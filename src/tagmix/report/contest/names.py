@@ -94,6 +94,11 @@ def is_rich(group: Group) -> bool:
     return rich_parts(group.data) is not None
 
 
+def champion(names: Container[str]) -> str:
+    """Return the method of EMM that is told beside the best: with a context where it is, else the paper's."""
+    return CONTEXT if CONTEXT in names else "EMM_d"
+
+
 def ours_of(names: Container[str]) -> list[str]:
     """Return the first of ours that is among these methods; nothing if none is."""
     return [name for name in OURS if name in names][:1]

@@ -18,7 +18,7 @@ from tagmix.report.contest.data import Group, groups
 from tagmix.report.contest.extra import provenance
 from tagmix.report.contest.figures import Drawing
 from tagmix.report.contest.gains import Found, percent, steps
-from tagmix.report.contest.names import FREQUENCY, is_rich, method, of_paper, title_of, top_k
+from tagmix.report.contest.names import FREQUENCY, champion, is_rich, method, of_paper, title_of, top_k
 from tagmix.report.contest.numbers import interval
 from tagmix.report.contest.sections import general_sections, group_section, in_sections
 from tagmix.report.contest.tables import number, span
@@ -135,8 +135,8 @@ def _region_tile(group: Group) -> tuple[str, str, str]:
         f"of the regions on {title_of(group)} are named rightly without a caption, by {method(best).name} "
         f"({span(low, high, 0)})"
     )
-    if "EMM_d" in shares and best != "EMM_d":
-        told += f"; EMM_d reaches {100 * shares['EMM_d'].mean:.0f} %"
+    if (emm := champion(shares)) in shares and best != emm:
+        told += f"; {method(emm).name} reaches {100 * shares[emm].mean:.0f} %"
     return f"{100 * shares[best].mean:.0f} %", told, ""
 
 
@@ -155,7 +155,7 @@ def _best_tile(group: Group) -> tuple[str, str, str]:
         f"{top_k([group.whole])} ({span(low, high, 2)}) on {title_of(group)}, by {method(best.method).name}"
         + (f", first of {len(group.whole)}" if len(group.whole) > 1 else "")
     ]
-    for name in ("EMM_d", FREQUENCY):
+    for name in (champion(group.whole), FREQUENCY):
         if name in group.whole and name != best.method:
             words.append(f"{method(name).name} reaches {number(group.whole[name].score(), 2)}")
     words.append(f"a perfect ranking {number(best.ceiling(), 2)}")

@@ -140,8 +140,9 @@ def _seeds(n: int) -> str:
 
 def _figure_2(group: Group, title: str) -> str:
     panels = figure_2(group)
+    ahead = "" if is_rich(group) else ahead_said(group.whole)
     captions = {
-        "": f"Top-k accuracy as more tags are shown. Dotted: a perfect ranking. {ahead_said(group.whole)}",
+        "": f"Top-k accuracy as more tags are shown. Dotted: a perfect ranking. {ahead}",
         "tags": "{} as the number of tags increases.",
         "pictures": "{} by the number of training pictures, mean over the sets drawn.",
     }

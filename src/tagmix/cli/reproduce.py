@@ -203,7 +203,7 @@ def _scenes(out: Path, n_jobs: int, tell: Progress) -> Album:
 
 
 def _described(
-    name: str, album: Album, *, out: Path, n_jobs: int, tell: Progress, seeds: int = 1, **how: Any
+    name: str, album: Album, out: Path, n_jobs: int, tell: Progress, *, seeds: int = 1, **how: Any
 ) -> DataSet:
     describer = Describer(
         n_colours=200, places=True, largest_patch=0.125, cache=out / "cache", n_jobs=n_jobs, **how

@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# What `make reproduce` runs; tags and why take an hour more.
+# What `make reproduce` runs; tags and why take an hour more, flagship and ablation hours (NETWORK=….toml).
 STUDIES ?= figure2 figure3 figure4
 
 # A stamp records that an install finished: an interrupted one leaves no stamp and is done again.
@@ -37,7 +37,7 @@ bench: $(INSTALLED_BENCH) ## measure speed beside the peers (installs the bench 
 	$(BIN)/python -m benchmarks
 
 reproduce: setup ## the paper's experiments on data (TAGMIX_DATA=folder) and on drawn scenes, about an hour
-	$(BIN)/tagmix reproduce $(STUDIES)
+	$(BIN)/tagmix reproduce $(STUDIES) $(if $(NETWORK),--network $(NETWORK))
 
 docs: $(INSTALLED_DOCS) ## build the pages into docs/_build/html, warnings are errors
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html

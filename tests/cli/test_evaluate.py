@@ -81,7 +81,8 @@ def test_an_album_ends_in_a_page_numbers_and_lines(
     assert results["failed"] == {}
     assert [one["method"] for one in results["results"]] == ["frequency", "NaiveRegions"]
     for one in results["results"]:
-        record = Record.load(out / "records" / f"album--sift+colour+place--all--{one['method']}--0.json")
+        name = f"album--sift+colour+place+layout--all--{one['method']}--0.json"
+        record = Record.load(out / "records" / name)
         assert one["metrics"] == record.metrics
         assert one["n_test"] == 4
     assert results["results"][0]["regions"] is None
@@ -153,7 +154,7 @@ def test_a_learner_that_fails_is_told_and_the_others_are_measured(
     call = ["evaluate", str(painted), "-l", "KNN", "--out", str(tmp_path), *FEW]
     assert run([*call, "-l", "frequency"]) == 0
     said = capsys.readouterr()
-    name = "album--sift+colour+place--all--KNN--0"
+    name = "album--sift+colour+place+layout--all--KNN--0"
     assert lines(said.err) == ["1 task failed:", f"  {name}: it does not <fit>"]
     assert "frequency" in said.out
     assert strictly((tmp_path / "results.json").read_text())["failed"] == {name: "it does not <fit>"}
@@ -187,7 +188,11 @@ def test_an_unknown_learner_is_a_wrong_call(painted: Path, capsys: pytest.Captur
 
 @pytest.mark.parametrize(
     ("name", "near"),
-    [("EMM", "EMM_m or EMM_d or EMM_calibrated?"), ("tag-prop", "TagProp?"), ("kernalridge", "KernelRidge?")],
+    [
+        ("EMM", "EMM_m or EMM_d or EMM_calibrated or EMM_context?"),
+        ("tag-prop", "TagProp?"),
+        ("kernalridge", "KernelRidge?"),
+    ],
 )
 def test_a_name_that_is_nearly_a_learner_is_told_which(
     painted: Path, capsys: pytest.CaptureFixture[str], name: str, near: str

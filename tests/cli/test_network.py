@@ -127,9 +127,17 @@ def test_evaluate_gives_dense_views_to_the_learners_that_read_them(album, toml, 
     options = [*learners, "--folds", "2", "--out", str(tmp_path / "out"), "--network", str(toml), *QUICK]
     assert run(["evaluate", str(album), *options]) == 0
     records = [json.loads(path.read_text()) for path in (tmp_path / "out" / "records").glob("*.json")]
-    views = {record["task"]["method"]: tuple(record["task"]["views"]) for record in records}
     words = ("sift", "colour", "place")
-    assert views == {"KNN": (*words, "map"), "EMM_m": (*words, "map"), "DBA": words}
+    every = (*words, "map", "layout", "vector")
+    assert {tuple(record["task"]["views"]) for record in records} == {every}  # one table for all
+    read = {record["task"]["method"]: tuple(record["provenance"].get("read", every)) for record in records}
+    assert read == {"KNN": every, "EMM_m": (*words, "map"), "DBA": words}
+    chosen = {record["task"]["method"]: record["chosen"] for record in records}
+    assert [name for name in chosen["DBA"] if name.startswith("evidence.")] == [
+        f"evidence.{v}" for v in words
+    ]
+    assert "evidence.map" in chosen["EMM_m"]
+    assert "layout" not in str(chosen["EMM_m"])
     before = (tmp_path / "out" / "data" / "album" / "about.json").read_bytes()
     save_toml(toml.parent, mean=90)
     assert run(["evaluate", str(album), *options]) == 0

@@ -9,8 +9,10 @@ import pytest
 
 from tagmix.cli import reproduce, run
 from tagmix.cli.reproduce import album_name
+from tagmix.errors import AlbumError
 from tagmix.experiments import run as running
 from tagmix.experiments import studies
+from tagmix.experiments.data import load_part
 from tagmix.experiments.methods import METHODS
 from tagmix.experiments.records import Task
 from tagmix.experiments.studies import STUDIES
@@ -20,6 +22,7 @@ from tagmix.report.contest.page import contest_figures, contest_page
 from tests.cli.test_evaluate import refuse_to_describe, stamps, strictly
 from tests.cli.test_train import lines, one_line_error
 from tests.experiments.painted import written_album
+from tests.networks import save_network
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -40,6 +43,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     two = {name: METHODS[name] for name in ("frequency", "NaiveRegions")}
     monkeypatch.setattr(studies, "METHODS", two)
     monkeypatch.setattr(studies, "PICTURES", ("frequency",))
+    monkeypatch.setattr(studies, "CHANGES", ())
+    monkeypatch.setattr(reproduce, "SEEDS", 2)
     monkeypatch.setattr(studies, "ON_CURVES", ("frequency",))
     monkeypatch.setattr(files, "contest_page", lambda records, **_: "<p>a page</p>")
     monkeypatch.setattr(files, "contest_figures", lambda records: {})
@@ -57,10 +62,18 @@ def test_without_data_the_drawn_scenes_are_measured_and_what_is_left_out_is_told
     assert run(call) == 0
     said = capsys.readouterr()
     assert lines(said.err) == [
-        f"{name} is left out: no --data was given" for name in ("corel5k", "msrc_v2", "tate")
+        "features of a network are left out of flagship and ablation: no --network",
+        *(f"{name} is left out: no --data was given" for name in ("corel5k", "msrc_v2", "tate")),
     ]
-    assert lines(said.out) == ["2 results", str(tmp_path / "index.html")]
-    assert results(tmp_path) == [("scenes", "frequency", {}), ("scenes", "NaiveRegions", {})]
+    assert lines(said.out) == ["6 results", str(tmp_path / "index.html")]
+    assert results(tmp_path) == [
+        ("scenes", "frequency", {}),
+        ("scenes", "NaiveRegions", {}),
+        ("scenes_rich", "frequency", {}),  # with the first seed
+        ("scenes_rich", "NaiveRegions", {}),
+        ("scenes_rich", "NaiveRegions", {}),
+        ("scenes_rich", "EMM_context", {}),  # of the ablation
+    ]
 
     # The pictures are not drawn again, or all results would be those of other pictures
     before = stamps(tmp_path)
@@ -125,6 +138,79 @@ def test_data_sets_of_the_folder_and_further_albums_are_measured(
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "The paper&#x27;s experiments" in page
     assert {path.suffix for path in (out / "figures").iterdir()} == {".svg", ".png"}
+
+
+def test_the_flagship_describes_pictures_richly_by_several_seeds_and_by_a_network(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    written_album(data / "corel5k", 12, split=True, masks=False)
+    more = written_album(tmp_path / "more", 10, masks=False)
+    toml = save_network(tmp_path / "network")
+    monkeypatch.setattr(files, "contest_page", contest_page)  # the real one
+    call = ["flagship", "--data", str(data), "--album", str(more), "--network", str(toml), "--out", str(out)]
+    assert run(["reproduce", *call, "-j", "1"]) == 0
+    assert lines(capsys.readouterr().err) == ["msrc_v2 is left out: it is not in the folder of --data"]
+    homes = sorted(path.name for path in (out / "data").iterdir())
+    assert homes == ["corel5k_rich", "more_rich", "scenes_rich"]
+    parts = [load_part(out / "data", "corel5k_rich", i) for i in (0, 1)]
+    assert parts[0].test.ids == parts[1].test.ids
+    assert list(parts[0].train.views) == ["sift", "colour", "place", "map"]
+    assert list(parts[0].train.pictures) == ["layout", "vector"]
+    found = strictly((out / "results.json").read_text())["results"]
+    views = {(one["data"], tuple(one["views"]), one["part"]) for one in found if one["method"] == "frequency"}
+    own, net = ("sift", "colour", "layout"), ("map", "vector")
+    assert {one[1:] for one in views if one[0] == "corel5k_rich"} == {
+        (several, 0) for several in (("sift",), own, (*own, *net))
+    }
+    assert {one[2] for one in views if one[0] == "more_rich"} == set(range(5))  # folds
+    words = ("sift", "colour", "place", "layout")
+    assert {one[1] for one in views if one[0] == "scenes_rich"} == {words, (*words, *net)}
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert "EMM with context and its rivals" in page
+    assert "Corel5k, richly described: SIFT, colour and layout" in page
+
+
+def test_the_ablation_cuts_msrc_otherwise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Task] = []
+
+    def noted(tasks: list[Task], *_: object, **__: object) -> None:
+        asked.extend(tasks)
+        raise AlbumError("enough")
+
+    monkeypatch.setattr(reproduce, "run_all", noted)
+    written_album(tmp_path / "msrc_v2", 10)
+    out = tmp_path / "out"
+    assert run(["reproduce", "ablation", "--data", str(tmp_path), "--out", str(out), "-j", "1"]) == 1
+    assert {task.data for task in asked} == {
+        "scenes_rich",
+        "msrc_v2_rich",
+        "msrc_v2_rich_grid",
+        "msrc_v2_rich_graph",
+    }
+    offsets = {
+        name: load_part(out / "data", name, 0).test.offsets.tolist()
+        for name in ("msrc_v2_rich", "msrc_v2_rich_grid")
+    }
+    assert offsets["msrc_v2_rich_grid"] == [4 * i for i in range(len(offsets["msrc_v2_rich_grid"]))]
+    assert "msrc_v2" not in {path.name for path in (out / "data").iterdir()}
+    capsys.readouterr()
+
+
+def test_a_network_that_nothing_reads_or_that_is_not_there_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = ["--out", str(tmp_path / "out"), "-j", "1"]
+    assert run(["reproduce", "figure3", "--network", str(tmp_path / "none.toml"), *out]) == 0
+    assert lines(capsys.readouterr().err) == [
+        "--network is not used: only flagship and ablation read it",
+        "msrc_v2 is left out: no --data was given",
+    ]
+    monkeypatch.setattr(Describer, "fit", refuse_to_describe)
+    assert run(["reproduce", "flagship", "--network", str(tmp_path / "none.toml"), *out]) == 1
+    assert "none.toml' cannot be read (there is none)" in one_line_error(capsys)
 
 
 def test_an_album_may_stand_in_for_a_data_set_that_is_not_there(
@@ -197,6 +283,7 @@ def test_mistakes_in_albums_and_places_are_told_in_one_line_before_any_work(
         ([*first, *second], "got 'photos' twice: rename one"),
         ([*blank, *dash], "got 'my_trip' twice: rename one"),  # their records would have the same names
         (["--album", str(written_album(tmp_path / "scenes", 1))], "got 'scenes' twice"),
+        (["--album", str(written_album(tmp_path / "photos_rich", 1))], "'photos_rich' is named like another"),
         (["--album", str(tmp_path / "nowhere")], "check the path"),
         (["--album", f"coco:{tmp_path / 'nowhere.json'}"], "nowhere.json"),
     ):

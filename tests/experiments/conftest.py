@@ -35,8 +35,10 @@ def with_captions_of_others(bags, seed=0):
     return bags.with_tags(bags.captions[order], bags.tag_names)
 
 
-def data_set(name="album", views=ALL, n_parts=1, n_train=4500, n_tags=374, knows_regions=False):
-    return DataSet(name, views, n_parts, n_train, n_tags, knows_regions, ())
+def data_set(
+    name="album", views=ALL, n_parts=1, n_train=4500, n_tags=374, knows_regions=False, repeated=False
+):
+    return DataSet(name, views, n_parts, n_train, n_tags, knows_regions, (), repeated)
 
 
 @pytest.fixture(scope="session")

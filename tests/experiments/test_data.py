@@ -27,7 +27,7 @@ def names(bags):
 
 def test_an_album_with_a_split_of_its_own_is_one_part(tmp_path, album):
     made = prepare_album(tmp_path / "data", "painted", album, describer())
-    assert made._replace(problems=()) == ("painted", ("sift", "colour"), 1, 9, 4, True, ())
+    assert made._replace(problems=()) == ("painted", ("sift", "colour"), 1, 9, 4, True, (), False)
     part = load_part(tmp_path / "data", "painted", 0)
     assert names(part.test) == ["01.png", "05.png", "09.png"]
     assert names(part.train) == [f"{i:02d}.png" for i in range(12) if i % 4 != 1]
@@ -36,6 +36,45 @@ def test_an_album_with_a_split_of_its_own_is_one_part(tmp_path, album):
         for number, own in zip(bags.ids, bags.captions.toarray(), strict=True):
             (item,) = (item for item in album if str(item.image) == number)
             assert {bags.tag_names[i] for i in np.flatnonzero(own)} == set(item.tags)
+
+
+def test_every_seed_of_an_album_with_a_split_tests_the_same_pictures_by_other_words(tmp_path, album):
+    told = describer(layout=True)
+    made = prepare_album(tmp_path / "data", "painted", album, told, seeds=3)
+    assert (made.n_parts, made.repeated, made.views) == (3, True, ("sift", "colour", "layout"))
+    assert saved(tmp_path / "data", "painted", mark_in(tmp_path / "data" / "painted")) == made
+    assert told.recipe.seed == 0
+    parts = [load_part(tmp_path / "data", "painted", i) for i in range(3)]
+    assert len({part.test.ids for part in parts}) == len({part.train.ids for part in parts}) == 1
+    assert len({part.test.views["sift"].toarray().tobytes() for part in parts}) == 3
+    assert all(part.truth.tolist() == parts[0].truth.tolist() for part in parts)  # regions are cut alike
+    # Seed s is what a describer of that seed would have made alone
+    prepare_album(tmp_path / "data", "alone", album, describer(layout=True, seed=2))
+    home = tmp_path / "data"
+    for side in ("train", "test"):
+        own = (home / "painted" / f"{side}-2.tagmix").read_bytes()
+        assert own == (home / "alone" / f"{side}-0.tagmix").read_bytes()
+
+
+def mark_in(home):
+    return json.loads((home / "about.json").read_bytes())["mark"]
+
+
+def test_one_seed_leaves_the_mark_as_it_was_and_more_change_it(tmp_path, album):
+    marks = []
+    for name, more in (("a", {}), ("b", {"seeds": 1}), ("c", {"seeds": 2})):
+        prepare_album(tmp_path / "data", name, album, describer(), **more)
+        marks.append(mark_in(tmp_path / "data" / name))
+    assert marks[0] == marks[1] == data._mark(album, describer(), 5, 0)
+    assert marks[2] != marks[0]
+
+
+def test_an_album_without_a_split_keeps_its_folds_whatever_the_seeds(tmp_path):
+    album = album_of(tmp_path)
+    made = prepare_album(tmp_path / "data", "painted", album, describer(), n_folds=3, seeds=4)
+    assert (made.n_parts, made.repeated) == (3, False)
+    once = prepare_album(tmp_path / "data", "once", album, describer(), n_folds=3)
+    assert made == once._replace(name="painted")
 
 
 def test_other_parts_than_train_and_test_are_left_out_of_a_split_and_alone_are_no_split(tmp_path, album):

@@ -11,12 +11,21 @@ from tagmix.errors import ParameterError
 from tagmix.evaluation.leaks import leaks
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.experiments import methods
-from tagmix.experiments.methods import METHODS, CalibratedEMM, Frequency, Method, chosen, method_of
+from tagmix.experiments.methods import (
+    METHODS,
+    CalibratedEMM,
+    ContextEMM,
+    Frequency,
+    Method,
+    chosen,
+    method_of,
+    views_read,
+)
 from tagmix.experiments.points import settings_at
 from tagmix.experiments.run import scores_of
-from tagmix.experiments.studies import why
+from tagmix.experiments.studies import ablation, why
 from tagmix.learners import LEARNERS
-from tagmix.learners.tuning import VALUES
+from tagmix.learners.tuning import VALUES, choose_evidence
 from tests.experiments.conftest import data_set, planted, with_captions_of_others
 
 
@@ -44,7 +53,7 @@ def test_every_method_ranks_planted_tags_far_above_its_own_shuffled_control(name
 def test_every_learner_is_in_the_comparison():
     compared = {type(method_of(name, ("sift",)).learner) for name in METHODS}
     assert set(LEARNERS.values()) - compared == set()
-    assert compared - set(LEARNERS.values()) == {Frequency, CalibratedEMM}
+    assert compared - set(LEARNERS.values()) == {Frequency, CalibratedEMM, ContextEMM}
 
 
 def test_frequency_ranks_by_training_pictures_whatever_a_picture_shows():
@@ -53,7 +62,45 @@ def test_frequency_ranks_by_training_pictures_whatever_a_picture_shows():
     assert scores.tolist() == [[1, 3, 1], [1, 3, 1]]
 
 
-def test_calibrated_emm_is_the_one_that_training_makes():
+def with_scenes(bags, seed=3):
+    """Return the same bags with a view of whole pictures that tells their tags."""
+    rng = np.random.default_rng(seed)
+    scene = bags.captions.toarray() + rng.normal(0, 0.3, (len(bags), bags.n_tags))
+    return Bags(bags.views, bags.offsets, bags.captions, bags.tag_names, bags.ids, {"scene": scene})
+
+
+def test_emm_with_context_is_the_one_that_training_makes():
+    bags = with_scenes(planted(30, n_tags=3)[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        method = ContextEMM().fit(bags)
+        choice = choose_evidence(EMM(learning="likelihood", context="kernel"), bags)
+        emm = EMM(learning="likelihood", context="kernel", evidence=choice.evidence).fit(bags)
+        held = ContextEMM(evidence=0.3, context_power=3.0).fit(bags)
+    assert method.choice_.evidence == choice.evidence
+    assert method.decision_scores(bags).tobytes() == emm.predict_marginals(bags).tobytes()
+    assert method.predict_regions(bags, True).tobytes() == emm.predict_regions(bags, True).tobytes()
+    assert method.context_.power == emm.context_.power
+    assert not hasattr(held, "choice_")
+    assert (held.emm_.evidence, held.context_.power) == (0.3, 3.0)
+
+
+def test_the_parameters_of_calibrated_emm_are_none_so_that_its_records_stay():
+    assert CalibratedEMM().get_params() == {}
+    assert list(ContextEMM().get_params()) == ["context", "context_power", "evidence", "learning"]
+
+
+def test_a_method_reads_words_embeddings_or_whole_pictures_as_it_can():
+    bags = with_scenes(planted(6)[0])
+    net = {**bags.views, "net": np.ones((bags.n_regions, 2))}
+    bags = Bags(net, bags.offsets, bags.captions, bags.tag_names, bags.ids, bags.pictures)
+    read = {name: views_read(name, bags) for name in METHODS}
+    assert read["EMM_context"] == read["KernelRidge"] == ("sift", "net", "scene")
+    assert read["EMM_m"] == read["MaxPooling"] == ("sift", "net")
+    assert read["EMM_calibrated"] == read["CorrLDA"] == read["TopicRidge"] == ("sift",)
+
+
+def test_calibrated_emm_is_the_one_that_training_without_a_context_makes():
     bags, _ = planted(24, n_tags=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -96,7 +143,8 @@ def test_a_setting_that_is_held_is_no_longer_chosen():
 
 
 def test_every_held_setting_of_the_studies_is_one_that_its_method_knows():
-    for task in why(data_set("corel5k", views=("sift", "colour"))):
+    rich = data_set("corel5k_rich", views=("sift", "colour", "layout"))
+    for task in [*why(data_set("corel5k", views=("sift", "colour"))), *ablation(rich)]:
         held = settings_at(task.point)
         method = method_of(task.method, task.views).without(held)
         learner = method.configured(method.start, 50)

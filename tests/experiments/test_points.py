@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tagmix import Bags
+from tagmix.errors import BagsError
 from tagmix.experiments.data import Part
 from tagmix.experiments.points import (
     at_point,
@@ -206,3 +207,50 @@ def test_a_point_changes_data_or_holds_settings_and_the_empty_point_neither(part
     both = at_point(part, {"pictures": 20, "draw": 1, "tags": 3})
     assert both.train.n_tags == 3
     assert len(both.train) <= 20
+
+
+def seen_whole(n=6):
+    """Return a part with two views of regions and two of whole pictures."""
+    part = planted_part(n, n, views=("sift", "colour"))
+
+    def more(bags):
+        whole = {name: np.arange(2.0 * len(bags)).reshape(-1, 2) for name in ("layout", "pooled")}
+        return Bags(bags.views, bags.offsets, bags.captions, bags.tag_names, bags.ids, whole)
+
+    return Part(more(part.train), more(part.test), part.truth)
+
+
+@pytest.mark.parametrize(
+    ("views", "regions", "pictures"),
+    [
+        (("sift",), ["sift"], []),
+        (("sift", "layout"), ["sift"], ["layout"]),
+        (("pooled", "colour", "sift"), ["colour", "sift"], ["pooled"]),
+    ],
+)
+def test_views_that_are_not_named_are_not_seen_of_regions_or_of_pictures(views, regions, pictures):
+    made = with_views(seen_whole(), views)
+    for bags in (made.train, made.test):
+        assert (list(bags.views), list(bags.pictures)) == (regions, pictures)
+
+
+def test_a_view_that_is_not_there_is_refused_in_one_line():
+    with pytest.raises(BagsError, match=r"one of sift, colour, layout, pooled, got 'net'"):
+        with_views(seen_whole(), ("sift", "net"))
+
+
+@pytest.mark.parametrize(
+    ("without", "left"),
+    [("layout", ["sift", "colour", "pooled"]), (["colour", "pooled"], ["sift", "layout"])],
+)
+def test_views_can_be_left_out_by_a_point(without, left):
+    part = seen_whole()
+    made = at_point(part, {"without": without})
+    assert [*made.train.views, *made.train.pictures] == [*made.test.views, *made.test.pictures] == left
+    assert made.truth is part.truth
+    assert settings_at({"without": without}) == {}
+
+
+def test_fewer_words_take_the_layout_away_which_was_made_of_all_of_them():
+    made = at_point(seen_whole(), {"words": 0.5})
+    assert list(made.train.pictures) == list(made.test.pictures) == ["pooled"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 
-from tagmix import __version__
+from tagmix import Bags, __version__
 from tagmix.errors import BagsError
 from tagmix.evaluation.leaks import leaks
 from tagmix.evaluation.metrics import METRICS
@@ -351,3 +351,88 @@ def test_the_commit_is_that_of_the_checkout_and_unknown_elsewhere(tmp_path, monk
 def test_a_method_that_says_nothing_of_regions_is_not_right_about_them():
     with pytest.raises(BagsError, match="must be numbers, got nan"):
         run.places(np.full((3, 4), np.nan), np.array([0, 1, -1]))
+
+
+def with_layout(bags):
+    """Return the bags with the tags themselves as a view of whole pictures, and dense regions of ones."""
+    views = {**bags.views, "net": np.ones((bags.n_regions, 2))}
+    layout = {"layout": bags.captions.toarray().astype(float)}
+    return Bags(views, bags.offsets, bags.captions, bags.tag_names, bags.ids, layout)
+
+
+@pytest.fixture
+def rich(tmp_path):
+    """A folder with a data set whose layout gives the tags away."""
+    part = planted_part(60, 12)
+    parts = [part._replace(train=with_layout(part.train), test=with_layout(part.test))]
+    assert save_parts(tmp_path / "data", "planted", parts, "mark", []).views == ("sift", "net", "layout")
+    return tmp_path
+
+
+def test_a_task_of_sift_alone_does_not_see_the_layout(rich, monkeypatch):
+    in_the_comparison(monkeypatch, "KNN", Looks())
+    monkeypatch.setattr(Looks, "reads_dense", True, raising=False)
+    for views in (SIFT, ("sift", "layout"), ("sift", "net", "layout")):
+        (record,) = run_all([Task("planted", "KNN", views)], rich, n_jobs=1).records
+        assert tuple(record.chosen["view_weights_"]) == views
+        assert "read" not in record.provenance
+
+
+class Looks(BaseEstimator):
+    """Says which views it was given."""
+
+    def fit(self, bags, y=None):
+        self.view_weights_, self.n_tags_ = [*bags.views, *bags.pictures], bags.n_tags
+        return self
+
+    def decision_scores(self, bags):
+        assert self.view_weights_ == [*bags.views, *bags.pictures]
+        return np.zeros((len(bags), self.n_tags_))
+
+
+@pytest.mark.parametrize("name", ["DBA", "EMM_m"])
+def test_a_method_gets_the_views_that_it_can_read_and_keeps_its_place_in_the_table(rich, name, monkeypatch):
+    made = methods.METHODS[name](("sift", "net"))
+    learner = Looks()
+    monkeypatch.setattr(Looks, "reads_dense", made.learner.reads_dense, raising=False)
+    in_the_comparison(monkeypatch, name, learner)
+    task = Task("planted", name, ("sift", "net", "layout"))
+    (record,) = run_all([task], rich, n_jobs=1).records
+    assert record.task == task
+    read = {"DBA": ["sift"], "EMM_m": ["sift", "net"]}[name]
+    assert record.chosen["view_weights_"] == record.provenance["read"] == read
+
+
+def test_an_evidence_is_chosen_for_views_of_regions_only(rich, monkeypatch):
+    asked = []
+
+    def noted(views):
+        asked.append(tuple(views))
+        return Method(Frequency(), {}, {})
+
+    monkeypatch.setitem(methods.METHODS, "EMM_m", noted)
+    monkeypatch.setattr(Frequency, "reads_dense", True, raising=False)
+    run_all([Task("planted", "EMM_m", ("sift", "net", "layout"))], rich, n_jobs=1)
+    assert asked[-1] == ("sift", "net")  # of the measurement; those before ask for marks and kinds
+    monkeypatch.setattr(Frequency, "reads_dense", False)
+    run_all([Task("planted", "EMM_m", ("sift", "net", "layout"))], rich, n_jobs=1, again=True)
+    assert asked[-1] == ("sift",)
+
+
+def test_emm_with_context_tells_what_it_chose_and_how_long_that_took(rich):
+    held = {"evidence": 0.3, "context": ["kernel", "neighbours"]}
+    views = ("sift", "layout")
+    tried = [Task("planted", "EMM_context", views, 0, point) for point in ({}, held, {"context": None})]
+    outcome = run_all(tried, rich, n_jobs=1)
+    assert outcome.problems == []
+    first, second, third = outcome.records
+    assert first.chosen.keys() == {"evidence", "context_power", "region_power"}
+    assert first.chosen["evidence"].keys() == {"sift"}
+    assert second.chosen["evidence"] == 0.3
+    assert second.chosen["context_power"] > 0
+    assert third.chosen.keys() == {"context", "evidence"}
+    assert first.seconds["choose"] > second.seconds["choose"]
+    assert min(seconds for record in outcome.records for seconds in record.seconds.values()) >= 0
+    assert first.top != third.top  # the layout has its say
+    assert first.regions is not None
+    assert run_all(tried, rich, n_jobs=1) == outcome  # lists come back as they were

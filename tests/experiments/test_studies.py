@@ -1,5 +1,7 @@
 """Which tasks a study makes of which data: their number, their names, and none that makes no sense."""
 
+import hashlib
+import json
 import re
 
 import pytest
@@ -9,11 +11,18 @@ from hypothesis import strategies as st
 from tagmix.experiments.methods import METHODS
 from tagmix.experiments.records import Task
 from tagmix.experiments.studies import (
+    CONTENDERS,
     ON_CURVES,
+    OURS,
     REGIONS,
+    RICH,
     STUDIES,
+    ablation,
+    contest,
     over_sizes,
     over_tags,
+    rich_name,
+    rich_parts,
     tasks_of,
     whole,
     why,
@@ -25,18 +34,24 @@ COREL = data_set("corel5k")
 MSRC = data_set("msrc_v2", n_parts=5, n_train=472, n_tags=23, knows_regions=True)
 TATE = data_set("tate", ("text",), n_train=50_000, n_tags=7848)
 SETS = {data.name: data for data in (COREL, MSRC, TATE)}
+NET = (*ALL, "map", "layout", "pooled")
+RICH_COREL = data_set("corel5k_rich", NET, n_parts=5, repeated=True)
+RICH_MSRC = data_set("msrc_v2_rich", NET, n_parts=5, n_train=472, n_tags=23, knows_regions=True)
+GRID = data_set("msrc_v2_rich_grid", (*ALL, "layout"), n_parts=5, n_tags=23, knows_regions=True)
+RICH_SETS = {data.name: data for data in (RICH_COREL, RICH_MSRC, GRID)}
 
 
 def test_pictures_are_compared_with_sift_alone_and_with_colour_by_all_methods_but_those_for_regions():
     tasks = whole(COREL)
-    assert len(tasks) == 2 * (len(METHODS) - len(REGIONS))
+    assert len(tasks) == 2 * (len(METHODS) - len(REGIONS) - len([OURS]))
     assert {task.views for task in tasks} == {("sift",), ("sift", "colour")}
     assert not {task.method for task in tasks} & set(REGIONS)
 
 
 def test_where_regions_are_known_all_methods_use_all_words_on_every_part():
     tasks = whole(MSRC)
-    assert len(tasks) == 5 * len(METHODS)
+    assert {task.method for task in tasks} == set(METHODS) - {OURS}
+    assert len(tasks) == 5 * (len(METHODS) - len([OURS]))
     assert {task.views for task in tasks} == {ALL}
     assert {task.part for task in tasks} == set(range(5))
 
@@ -88,6 +103,92 @@ def test_tasks_of_several_studies_are_there_once_in_the_order_of_the_first():
     assert both[: len(whole(MSRC))] == whole(MSRC)
     names = [task.name for task in both]
     assert len(set(names)) == len(names)
+
+
+def test_the_tasks_of_the_papers_studies_are_those_whose_records_are_kept():
+    """Another name, order or number of tasks would measure for hours what was measured before."""
+    sets = {
+        data.name: data
+        for data in (
+            COREL,
+            MSRC,
+            data_set("scenes", n_train=700, n_tags=41, knows_regions=True),
+            data_set("tate", ("text",), n_train=5000, n_tags=7848),
+            data_set("mine", ("sift", "place"), n_parts=5, n_train=5000, n_tags=300),
+        )
+    }
+    paper = [study for study in STUDIES if study not in RICH]
+    tasks = tasks_of(paper, {**sets, **RICH_SETS})
+    assert len(tasks) == 675
+    names = "\n".join(task.name for task in tasks)
+    assert hashlib.sha256(names.encode()).hexdigest()[:16] == "861ff1c61995f00a"
+    assert tasks_of(RICH, sets) == []
+
+
+def test_every_method_is_beside_emm_with_context_on_the_same_views():
+    tasks = tasks_of(["flagship"], RICH_SETS)
+    own = ("sift", "colour", "layout")
+    views = {data: {t.views for t in tasks if t.data == data} for data in ("corel5k_rich", "msrc_v2_rich")}
+    assert views["corel5k_rich"] == {("sift",), own, (*own, "map", "pooled")}
+    assert views["msrc_v2_rich"] == {(*ALL, "layout"), (*ALL, "layout", "map", "pooled")}
+    for data, several in views.items():
+        for one in several:
+            methods = {task.method for task in tasks if (task.data, task.views) == (data, one)}
+            assert methods == (set(METHODS) if data == "msrc_v2_rich" else set(METHODS) - set(REGIONS))
+    assert not any(task.data == GRID.name or task.point for task in tasks)
+
+
+def test_without_a_network_its_views_are_left_out():
+    assert {task.views for task in contest(data_set("a_rich", (*ALL, "layout")))} == {
+        ("sift",),
+        ("sift", "colour", "layout"),
+    }
+
+
+def test_contenders_are_measured_with_every_seed_and_the_others_with_the_first_but_all_in_every_fold():
+    seeds = {name: {t.part for t in contest(RICH_COREL) if t.method == name} for name in METHODS}
+    assert all(
+        parts == set(range(5)) for name, parts in seeds.items() if name in set(CONTENDERS) - set(REGIONS)
+    )
+    assert all(parts == {0} for name, parts in seeds.items() if name not in CONTENDERS)
+    assert OURS in CONTENDERS
+    assert {t.part for t in contest(RICH_MSRC) if t.method == "DBA"} == set(range(5))
+
+
+def test_one_thing_is_changed_at_a_time_and_regions_are_cut_otherwise():
+    tasks = tasks_of(["ablation"], RICH_SETS)
+    assert {task.method for task in tasks} == {OURS}
+    points = [task.point for task in tasks if task.data == "corel5k_rich"]
+    assert points == [
+        {},
+        {"context": None},
+        {"context": "neighbours"},
+        {"context": "linear"},
+        {"context": ["kernel", "neighbours"]},
+        {"evidence": 0.1},
+        {"learning": "margin"},
+        {"without": "colour"},
+        {"without": "layout"},
+        {"without": ["map", "pooled"]},
+    ]
+    assert {task.part for task in tasks if task.data == "corel5k_rich"} == {0}
+    assert {task.part for task in tasks if task.data == "msrc_v2_rich"} == set(range(5))
+    assert [(t.views, t.part, t.point) for t in tasks if t.data == GRID.name] == [
+        ((*ALL, "layout"), part, {}) for part in range(5)
+    ]
+    assert {"without": "colour"} not in [t.point for t in ablation(data_set("a_rich", ("sift", "layout")))]
+
+
+def test_tasks_come_back_from_their_records_as_they_were():
+    for task in tasks_of(RICH, RICH_SETS):
+        assert json.loads(json.dumps(task.point)) == task.point
+
+
+@pytest.mark.parametrize("name", ["corel5k", "a_rich", "x_rich_grid", "rich", "_rich", "a_rich_photos"])
+def test_rich_descriptions_have_names_of_their_own(name):
+    assert rich_parts(rich_name(name)) == (name, "")
+    assert rich_parts(rich_name(name, "grid")) == (name, "grid")
+    assert (rich_parts(name) is None) == (name not in ("a_rich", "x_rich_grid"))
 
 
 @pytest.mark.parametrize("study", STUDIES)

@@ -16,7 +16,7 @@ from tagmix.errors import AlbumError, printable
 from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.significance import bootstrap_interval
 from tagmix.experiments.data import MOST, prepare_album
-from tagmix.experiments.methods import METHODS, views_read
+from tagmix.experiments.methods import METHODS
 from tagmix.experiments.records import Record, Task
 from tagmix.experiments.run import Outcome, run_all, shown
 from tagmix.report.contest.files import write_report
@@ -90,9 +90,7 @@ def command(
         before = _bytes(about)
         seed = describer.recipe.seed
         data = prepare_album(out / "data", "album", found, describer, n_folds=folds, seed=seed, progress=tell)
-        dense = tuple(describer.network.widths) if describer.network else ()
-        read = {name: views_read(name, data.views, dense) for name in names}
-        tasks = [Task("album", name, read[name], part) for name in names for part in range(data.n_parts)]
+        tasks = [Task("album", name, data.views, part) for name in names for part in range(data.n_parts)]
         outcome = run_all(tasks, out, n_jobs=describing["jobs"], again=again, progress=tell)
         tell("page", 0, 1)
         page = page_of(album, outcome, len(names), out)

@@ -41,7 +41,11 @@ class Part(NamedTuple):
 
 
 class DataSet(NamedTuple):
-    """A prepared data set: its name, its views and how many parts lie in its folder."""
+    """A prepared data set: its name, its views and how many parts lie in its folder.
+
+    ``views`` are those of regions, then those of whole pictures. Parts that are ``repeated`` test the same
+    pictures, described by another seed each; others are folds.
+    """
 
     name: str
     views: tuple[str, ...]
@@ -50,6 +54,7 @@ class DataSet(NamedTuple):
     n_tags: int
     knows_regions: bool
     problems: tuple[str, ...]
+    repeated: bool = False
 
 
 def save_parts(folder: Path, name: str, parts: Sequence[Part], mark: str, problems: Sequence[str]) -> DataSet:
@@ -71,9 +76,15 @@ def save_parts(folder: Path, name: str, parts: Sequence[Part], mark: str, proble
 
 def _data_set(name: str, parts: Iterable[Part], problems: Sequence[str]) -> DataSet:
     """Return what the parts are; only one of them is in memory at a time."""
-    facts = [(tuple(p.train.views), len(p.train), p.train.n_tags, p.knows_regions) for p in parts]
-    views, n_train, n_tags, _ = facts[0]
-    return DataSet(name, views, len(facts), n_train, n_tags, any(fact[-1] for fact in facts), tuple(problems))
+    facts = [(_views(p.train), len(p.train), p.train.n_tags, p.knows_regions, p.test.ids) for p in parts]
+    views, n_train, n_tags, _, _ = facts[0]
+    knows_regions = any(fact[3] for fact in facts)
+    repeated = len(facts) > 1 and len({fact[4] for fact in facts}) == 1
+    return DataSet(name, views, len(facts), n_train, n_tags, knows_regions, tuple(problems), repeated)
+
+
+def _views(bags: Bags) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*bags.views, *bags.pictures]))
 
 
 def saved(folder: Path, name: str, mark: str) -> DataSet | None:
@@ -111,25 +122,30 @@ def prepare_album(
     *,
     n_folds: int = 5,
     seed: int = 0,
+    seeds: int = 1,
     progress: Progress | None = None,
 ) -> DataSet:
     """Describe an album: by its own "train" and "test" parts if it has them, else by folds.
 
-    The words of each part are learnt from its training pictures alone.
+    The words of each part are learnt from its training pictures alone. With several ``seeds``, an album with
+    parts of its own is described that often, each time by other patches and other words.
     """
-    mark = _mark(album, describer, n_folds, seed)
+    # One seed leaves no trace, so that what was described before there were seeds still fits.
+    mark = _mark(album, describer, n_folds, seed, *([seeds] if seeds > 1 else []))
     if (known := saved(folder, name, mark)) is not None:
         return known
     album = replace(album, items=tuple(item for item in album if item.tags))
     folds = folds_of(album, n_folds, seed)
     describer.progress = progress
     true_tags = _true_tags(album, describer, progress)
-    parts, problems = [], list(album.problems)
-    for fold in folds:
+    parts, problems, recipe = [], list(album.problems), describer.recipe
+    for more, fold in ((more, fold) for fold in folds for more in range(seeds if len(folds) == 1 else 1)):
+        describer.recipe = replace(recipe, seed=recipe.seed + more)
         train = replace(album, items=tuple(album[int(i)] for i in fold.train))
         bags = describer.fit(train).transform(album)
         problems += [line for line in describer.problems_ if line not in problems]
         parts.append(_part(bags, album, fold, true_tags))
+    describer.recipe = recipe
     return save_parts(folder, name, parts, mark, problems)
 
 

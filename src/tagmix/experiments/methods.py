@@ -6,13 +6,14 @@ here are searched by ``evaluation.search`` on three folds, or on halves of 2,000
 """
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from tagmix.arrays import Floats, Ints
+from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.bags import Bags
 from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.protocol import choose
@@ -92,14 +93,36 @@ class Frequency(BaseEstimator):  # type: ignore[misc]
         return np.tile(self.counts_, (len(X), 1))
 
 
-class CalibratedEMM(BaseEstimator):  # type: ignore[misc]
-    """EMM as ``tagmix train`` uses it: κ chosen and tags ranked by calibrated probability."""
+class ContextEMM(BaseEstimator):  # type: ignore[misc]
+    """EMM as ``tagmix train`` uses it: κ chosen, context learnt, tags ranked by calibrated probability.
+
+    The parameters are those of ``EMM``; ``evidence`` None chooses κ inside ``fit``.
+    """
+
+    reads_dense = True
+
+    def __init__(
+        self,
+        context: Any = "kernel",
+        context_power: float | None = None,
+        learning: str = "likelihood",
+        evidence: float | Mapping[str, float] | None = None,
+    ) -> None:
+        self.context = context
+        self.context_power = context_power
+        self.learning = learning
+        self.evidence = evidence
 
     def fit(self, X: Bags, y: Any = None) -> Self:
         """Choose κ on held-out training pictures, then learn and calibrate."""
-        emm = EMM(learning="likelihood")
-        self.choice_ = choose_evidence(emm, X)
-        self.emm_ = emm.set_params(evidence=self.choice_.evidence).fit(X)
+        started, evidence = time.perf_counter(), self.evidence
+        emm = EMM(learning=self.learning, context=self.context, context_power=self.context_power)
+        if evidence is None:
+            self.choice_ = choose_evidence(emm, X)
+            evidence = self.choice_.evidence
+        self.choose_seconds_ = time.perf_counter() - started
+        self.emm_ = emm.set_params(evidence=evidence).fit(X)
+        self.context_ = self.emm_.context_
         return self
 
     def decision_scores(self, X: Bags) -> Floats:
@@ -117,6 +140,15 @@ class CalibratedEMM(BaseEstimator):  # type: ignore[misc]
     def predict_regions(self, X: Bags, captioned: bool = False) -> Floats:
         """Return p(tag | region)."""
         return self.emm_.predict_regions(X, captioned)
+
+
+class CalibratedEMM(ContextEMM):
+    """The same without a context and on words alone: EMM_m ranked by calibrated probability."""
+
+    reads_dense = False
+
+    def __init__(self) -> None:
+        super().__init__(context=None)
 
 
 def _plain(learner: Any) -> Callable[[Sequence[str]], Method]:
@@ -144,6 +176,7 @@ METHODS: dict[str, Callable[[Sequence[str]], Method]] = {
     "EMM_m": _with_evidence(EMM(learning="likelihood", calibration_folds=0)),
     "EMM_d": _with_evidence(EMM(learning="margin", calibration_folds=0), nu1=(NU1, 1e-4)),
     "EMM_calibrated": _plain(CalibratedEMM()),
+    "EMM_context": _plain(ContextEMM()),
     "TopicRidge": _plain(TopicRidge()),
     "KNN": _plain(KNN()),
     "TagProp": _plain(TagProp()),
@@ -156,19 +189,26 @@ METHODS: dict[str, Callable[[Sequence[str]], Method]] = {
 }
 
 
+# The methods that read views of whole pictures; the others look at regions alone.
+READ_PICTURES = ("EMM_context", "KNN", "TagProp", "TwoPassKNN", "KernelRidge", "LinearRanker")
+
+
 def method_of(name: str, views: Sequence[str]) -> Method:
-    """Return the method of a name for these words."""
+    """Return the method of a name for these views of regions."""
     return METHODS[name](views)
 
 
-def views_read(name: str, views: Sequence[str], dense: Sequence[str]) -> tuple[str, ...]:
-    """Return the views that a method can read: all, or those of words.
+def views_read(name: str, bags: Bags) -> tuple[str, ...]:
+    """Return the views that a method can read: all, those of regions, or those of words.
 
-    >>> views_read("KNN", ("sift", "block10"), ("block10",)), views_read("DBA", ("sift", "b10"), ("b10",))
-    (('sift', 'block10'), ('sift',))
+    >>> views = {"sift": np.ones((2, 3), int), "net": np.ones((2, 3))}
+    >>> bags = Bags(views, [0, 1, 2], pictures={"layout": np.ones((2, 4))})
+    >>> [views_read(name, bags) for name in ("KNN", "MaxPooling", "DBA")]
+    [('sift', 'net', 'layout'), ('sift', 'net'), ('sift',)]
     """
     reads_dense = getattr(method_of(name, ()).learner, "reads_dense", False)
-    return tuple(view for view in views if reads_dense or view not in dense)
+    regions = [view for view, own in bags.views.items() if reads_dense or is_sparse(own)]
+    return tuple(dict.fromkeys([*regions, *(bags.pictures if name in READ_PICTURES else ())]))
 
 
 def most_frequent(bags: Bags, n: int) -> Ints:

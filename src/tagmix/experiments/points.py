@@ -1,4 +1,4 @@
-"""Points of a curve: the same data with fewer tags, fewer pictures, fewer words, or a setting held."""
+"""Points of a curve: the same data with fewer tags, pictures, words or views, or a setting held."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,8 +8,10 @@ from scipy.sparse import csr_array
 
 from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.bags import Bags
+from tagmix.errors import BagsError
 from tagmix.experiments.data import Part
 from tagmix.experiments.methods import most_frequent
+from tagmix.images.bagging import LAYOUT
 
 
 def at_point(part: Part, point: Mapping[str, Any]) -> Part:
@@ -30,13 +32,25 @@ def settings_at(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_views(part: Part, views: tuple[str, ...]) -> Part:
-    """Return the part described by some of its views only."""
+    """Return the part described by these views of its regions and of its whole pictures only."""
 
     def some(bags: Bags) -> Bags:
-        kept = {view: bags.views[view] for view in views}
-        return Bags(kept, bags.offsets, bags.tags, bags.tag_names, bags.ids, bags.pictures)
+        regions, pictures = (
+            {view: own[view] for view in views if view in own} for own in (bags.views, bags.pictures)
+        )
+        if missing := [view for view in views if view not in (*regions, *pictures)]:
+            there = ", ".join([*bags.views, *bags.pictures])
+            raise BagsError(f"a view must be one of {there}, got {missing[0]!r:.60}: describe them anew")
+        return Bags(regions, bags.offsets, bags.tags, bags.tag_names, bags.ids, pictures)
 
     return Part(some(part.train), some(part.test), part.truth)
+
+
+def fewer_views(part: Part, point: Mapping[str, Any]) -> Part:
+    """Return the part without some of its views, one by name or several."""
+    left_out = [point["without"]] if isinstance(point["without"], str) else point["without"]
+    views = dict.fromkeys([*part.train.views, *part.train.pictures])
+    return with_views(part, tuple(view for view in views if view not in left_out))
 
 
 def fewer_tags(part: Part, point: Mapping[str, Any]) -> Part:
@@ -75,6 +89,7 @@ CHANGES: dict[str, Callable[[Part, Mapping[str, Any]], Part]] = {
     "pictures": fewer_pictures,
     "words": fewer_words,
     "caption": shorter_captions,
+    "without": fewer_views,
 }
 
 
@@ -95,7 +110,9 @@ def _thinned(bags: Bags, share: float, rng: np.random.Generator) -> Bags:
         return csr_array((kept, view.indices, view.indptr), shape=view.shape)
 
     views = {name: thin(view) for name, view in bags.views.items()}
-    return Bags(views, bags.offsets, tags=bags.tags, tag_names=bags.tag_names, ids=bags.ids)
+    # The layout counts the words that were left out too
+    pictures = {name: view for name, view in bags.pictures.items() if name != LAYOUT}
+    return Bags(views, bags.offsets, bags.tags, bags.tag_names, bags.ids, pictures)
 
 
 def _shortened(bags: Bags, most: int, rng: np.random.Generator) -> Bags:

@@ -32,8 +32,9 @@ class RecordError(TagmixError, ValueError):
 class Task:
     """One method on one part of one data set, at one point of a curve.
 
-    ``point`` says where on a curve, such as {"tags": 100}; empty for the whole data. ``views`` are the words
-    that are used, ``part`` the number of the fold.
+    ``point`` says where on a curve, such as {"tags": 100}; empty for the whole data. ``views`` are those of
+    regions and of whole pictures that are there to be used, of which a method gets what it can read; ``part``
+    is the number of the fold or of the seed.
     """
 
     data: str

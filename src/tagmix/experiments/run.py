@@ -21,7 +21,16 @@ from tagmix.errors import BagsError, TagmixError
 from tagmix.evaluation.metrics import METRICS, top_tags
 from tagmix.evaluation.probabilities import reliability
 from tagmix.experiments.data import Part, load_part
-from tagmix.experiments.methods import ENOUGH, ENOUGH_TAGS, FOLDS, FOLDS_OF_ENOUGH, Method, chosen, method_of
+from tagmix.experiments.methods import (
+    ENOUGH,
+    ENOUGH_TAGS,
+    FOLDS,
+    FOLDS_OF_ENOUGH,
+    Method,
+    chosen,
+    method_of,
+    views_read,
+)
 from tagmix.experiments.points import at_point, settings_at, with_views
 from tagmix.experiments.records import BINS, LONGEST, Probabilities, Record, Regions, Task
 from tagmix.images.work import CRASHED, Failure, map_files
@@ -83,10 +92,13 @@ def run_one(job: tuple[Task, str], folder: Path, common: dict[str, Any]) -> Reco
     """Do one task and keep its record; a method that refuses the data is a failure, not the end."""
     task, mark = job
     try:
-        part = at_point(with_views(load_part(folder / "data", task.data, task.part), task.views), task.point)
+        part = with_views(load_part(folder / "data", task.data, task.part), task.views)
+        read = views_read(task.method, part.train)
+        told = {} if set(read) == set(task.views) else {"read": list(read)}
+        part = at_point(with_views(part, read), task.point)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # convergence and rare tags: the figures tell
-            record = measured(task, part, {**common, "mark": mark})
+            record = measured(task, part, {**common, "mark": mark, **told})
         record.save(folder / "records")
     except (TagmixError, MemoryError, ArithmeticError, ValueError) as error:  # LinAlgError is a ValueError
         kind = "" if isinstance(error, TagmixError) else f"{type(error).__name__}: "
@@ -98,7 +110,7 @@ def measured(task: Task, part: Part, provenance: dict[str, Any]) -> Record:
     """Choose settings on the training pictures, learn from all of them, and test."""
     if not part.test.captions.nnz:
         raise BagsError("no picture to test on has one of the tags, so nothing can be measured: add pictures")
-    method = _method(task)
+    method = _method(task, part)
     started = time.perf_counter()
     k = shown(part.train.n_tags)
     found = chosen(method, part.train, k=k)
@@ -108,12 +120,17 @@ def measured(task: Task, part: Part, provenance: dict[str, Any]) -> Record:
     fitted = time.perf_counter()
     scores = scores_of(learner, part.test)
     annotated = time.perf_counter()
+    inside = getattr(learner, "choose_seconds_", 0.0)
     truth = part.test.captions
     return Record(
         task=task,
         chosen={**setting, **settings_at(task.point), **_own_choices(learner)},
         tried=[] if found is None else [{**one, "accuracy": value} for one, value in found.tried],
-        seconds={"choose": chose - started, "fit": fitted - chose, "annotate": annotated - fitted},
+        seconds={
+            "choose": chose - started + inside,
+            "fit": fitted - chose - inside,
+            "annotate": annotated - fitted,
+        },
         n_train=len(part.train),
         tag_names=list(part.train.tag_names or ()),
         ids=list(part.test.ids),
@@ -147,8 +164,8 @@ def shown(n_tags: int) -> int:
     return max(1, min(K, n_tags // 2))
 
 
-def _method(task: Task) -> Method:
-    method = method_of(task.method, task.views)
+def _method(task: Task, part: Part) -> Method:
+    method = method_of(task.method, tuple(part.train.views))
     held = settings_at(task.point)
     return method.without(held) if held else method
 
@@ -200,6 +217,8 @@ def _own_choices(learner: Any) -> dict[str, Any]:
     own = {name: getattr(learner, name) for name in names if hasattr(learner, name)}
     if hasattr(learner, "choice_"):
         own["evidence"] = learner.choice_.evidence
+    if (context := getattr(learner, "context_", None)) is not None:
+        own |= {"context_power": context.power, "region_power": context.region_power}
     return {name: _plain(value) for name, value in own.items()}
 
 

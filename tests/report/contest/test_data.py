@@ -10,6 +10,7 @@ from tagmix.evaluation.metrics import top_k_ceiling
 from tagmix.evaluation.significance import t_interval
 from tagmix.experiments.records import Record, Regions, Task
 from tagmix.report.contest.data import Sample, groups
+from tagmix.report.contest.numbers import difference, interval, told_apart
 from tests.report.contest.makers import contest, curve, record
 
 # Two pictures, tags 0 … 2. The first has 0 and is shown 0, 1; the second has 1, 2 and is shown 0, 2.
@@ -123,3 +124,63 @@ def test_groups_are_data_sets_with_their_words_and_curves_with_ordered_points():
 
 def test_a_record_without_pictures_is_left_out():
     assert groups([replace(SMALL, ids=[], captions=[], top=[])]) == []
+
+
+def seeds_of(method, skills):
+    """Return records of the same pictures and captions, one a seed, each with a skill of its own."""
+    first = record(Task("album", method, ("sift",)), 0.0)
+    made = []
+    for part, skill in enumerate(skills):
+        own = record(Task("album", method, ("sift",), 0), skill, regions=True)
+        made.append(replace(own, task=replace(own.task, part=part)))
+    assert all(own.ids == first.ids and own.captions == first.captions for own in made)
+    return made
+
+
+def test_seeds_of_one_split_are_one_set_of_pictures_whose_gain_is_the_mean():
+    made = seeds_of("KNN", (2.0, 0.5, 0.1))
+    sample = Sample("KNN", tuple(made[::-1]))
+    ((unit, parts),) = sample.parts().items()
+    assert unit == (0, tuple(made[0].ids))
+    assert len(parts.gain) == 60
+    np.testing.assert_allclose(parts.gain, np.mean([r.picture_parts().gain for r in made], axis=0))
+    assert parts.weight.tolist() == made[0].picture_parts().weight.tolist()
+    scores = [quotient(r.picture_parts()) for r in made]
+    assert sample.score() == pytest.approx(np.mean(scores), rel=1e-12)
+    assert sample.over_seeds() == pytest.approx(scores)
+    assert sample.over_folds(sample.parts()) is None
+    (regions,) = sample.regions(1, captioned=False).values()
+    np.testing.assert_allclose(regions.gain, np.mean([r.regions.parts(1, False).gain for r in made], axis=0))
+    assert set(regions.weight) == {3.0}  # three regions a picture, however many seeds
+    assert (sample.n_seeds, Sample("KNN", tuple(made[:1])).n_seeds) == (3, 1)
+
+
+def test_an_interval_is_as_wide_as_that_of_one_seed_that_scores_the_mean():
+    first = seeds_of("KNN", (0.5,))[0]
+    twice = [first, replace(first, task=replace(first.task, part=1))]
+    one, two = Sample("KNN", (first,)).parts(), Sample("KNN", tuple(twice)).parts()
+    assert interval(one) == interval(two)
+    assert difference(one, two)[:3] == (0, 0, 0)
+    assert not told_apart(one, two)
+
+
+def test_a_method_with_one_seed_compares_picture_by_picture_with_one_of_many():
+    (group,) = groups([*seeds_of("KNN", (2.0, 1.5, 1.0)), *seeds_of("DBA", (0.1,))])
+    many, one = group.whole["KNN"], group.whole["DBA"]
+    apart = difference(many.parts(), one.parts())
+    assert apart.mean == pytest.approx(many.score() - one.score(), rel=1e-12)
+    assert told_apart(many.parts(), one.parts())
+    assert (group.n_seeds, group.n_tested) == (3, 60)
+
+
+def test_folds_are_no_seeds():
+    (group,) = groups(contest({"KNN": 1.0}, parts=3))
+    assert (group.n_seeds, group.n_tested) == (1, 180)
+    assert group.whole["KNN"].over_seeds() == []
+
+
+def test_the_views_read_are_those_that_the_record_tells():
+    made = record(Task("album", "DBA", ("sift", "layout")))
+    assert Sample("DBA", (made,)).read == []
+    assert Sample("DBA", (replace(made, provenance={"read": ["sift"]}),)).read == ["sift"]
+    assert Sample("DBA", (replace(made, provenance={"read": 7}),)).read == []

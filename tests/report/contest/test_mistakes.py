@@ -28,7 +28,14 @@ def test_tags_are_counted_as_by_hand():
 
 def test_folds_are_counted_together_by_the_names_of_tags():
     other = replace(SMALL, task=replace(SMALL.task, part=1), tag_names=["sea", "sky", "tree", "<b>"])
-    assert tally(Sample("KNN", (SMALL, other))).has == {"sky": 3, "sea": 3, "tree": 2}
+    fold = replace(other, ids=[f"other {name}" for name in SMALL.ids])
+    assert tally(Sample("KNN", (SMALL, fold))).has == {"sky": 3, "sea": 3, "tree": 2}
+
+
+def test_pictures_that_were_tested_with_another_seed_are_counted_once():
+    again = replace(SMALL, task=replace(SMALL.task, part=1), top=SMALL.top[::-1])
+    assert tally(Sample("KNN", (again, SMALL))) == tally(Sample("KNN", (SMALL,)))
+    assert "Of several seeds, the first." in mistakes(groups([SMALL, again])[0])
 
 
 def test_the_table_has_the_frequent_tags_first():

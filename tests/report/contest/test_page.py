@@ -76,6 +76,14 @@ def test_the_best_of_each_data_set_is_a_tile():
     assert f"a perfect ranking {best['top_k_ceiling']:.2f}" in text
 
 
+def test_emm_with_context_is_told_beside_the_best_where_it_was_measured():
+    skills = {"KNN": 2.0, "EMM_context": 0.9, "EMM_d": 0.2}
+    text = contest_page(contest(skills, data="corel5k_rich", regions=True), **WORDS)
+    assert len(re.findall(r"; EMM with context reaches 0\.\d\d;", text)) == 1
+    assert len(re.findall(r"; EMM with context reaches \d+(\s|&nbsp;|\u00a0)%", text)) == 1
+    assert "reaches" not in "".join(re.findall(r"EMM_?d.{0,20}reaches", text))
+
+
 def test_ceiling_and_frequency_are_stated_beside_the_score():
     made = contest({"KNN": 1.2, "frequency": 0.0})
     text = read(contest_page(made, **WORDS)).text

@@ -25,7 +25,8 @@ from tagmix.report.contest.gains import (
     published,
     steps,
 )
-from tagmix.report.contest.names import METHODS, title_of
+from tagmix.report.contest.names import METHODS, of_paper, title_of
+from tagmix.report.contest.sections import group_section
 from tagmix.report.contest.tables import (
     chance,
     metrics_table,
@@ -37,6 +38,7 @@ from tagmix.report.contest.tables import (
     without_regions,
 )
 from tests.report.contest.makers import contest, curve, record
+from tests.report.contest.test_data import seeds_of
 
 
 def cells(table):
@@ -178,11 +180,16 @@ def test_a_reader_is_told_where_the_methods_are():
     skills = {"EMM_calibrated": 1.0, "EMM_m": 0.5, "EMM_d": 0.5, "KNN": 0.4, "frequency": 0.0, "mine": 0.1}
     assert where_from(groups(contest(skills))[0]).endswith("the Python library: tagmix.EMM, tagmix.KNN.")
     for name in METHODS:
-        if name not in ("EMM_calibrated", "frequency"):
+        if name not in ("EMM_context", "EMM_calibrated", "frequency"):
             told = where_from(groups(contest({name: 1.0}))[0])
             assert hasattr(tagmix, told.rstrip(".").rpartition("tagmix.")[2])
     rows = cells(scores_table(groups(contest(skills))[0]))
-    assert "EMM calibrated|what tagmix train uses" in [row[0] for row in rows]
+    assert "EMM calibrated|EMM_m ranked by calibrated probability" in [
+        row[0].replace("EMMm", "EMM_m") for row in rows
+    ]
+    both = groups(contest({"EMM_context": 1.0, "EMM_calibrated": 0.5}))[0]
+    assert where_from(both).startswith("tagmix train learns EMM with context and ranks")
+    assert "EMM with context|what tagmix train uses" in [row[0] for row in cells(scores_table(both))]
 
 
 def found(low, high, claim=0):
@@ -292,3 +299,37 @@ def test_words_and_data_sets_are_named():
 
 def test_what_is_not_known_is_a_dash():
     assert number(float("nan")) == number(None) == "–"
+
+
+def test_seeds_are_told_as_seeds_and_their_spread_stands_among_the_metrics():
+    made = [
+        *seeds_of("KNN", (2.0, 0.5)),
+        *seeds_of("EMM_context", (1.0, 0.9)),
+        *(replace(r, provenance={"read": ["sift", "colour"]}) for r in seeds_of("DBA", (0.1,))),
+    ]
+    (group,) = groups(made)
+    rows, heads = by_name(metrics_table(group)), cells(metrics_table(group))[0]
+    place = heads.index("Seeds, lowest … highest") - 1
+    low, high = sorted(r.metrics["top_k_accuracy"] for r in made[:2])
+    assert rows["KNN"][place] == f"{low:.3f} … {high:.3f}"
+    assert rows["DBA"][place] == "–"
+    assert not any("folds" in head for head in heads)
+    assert cells(scores_table(group))[0][-1] == "Seconds in all (mean of seeds)"
+    notes = {row[0].split("|")[0]: row[0].split("|")[1] for row in cells(scores_table(group))[1:]}
+    assert notes["DBA"] == "Yang, Zha, Hu 2009; reads SIFT and colour only; first seed only"
+    assert notes["EMM with context"] == "what tagmix train uses"
+    told = group_section(group, False, None, False, True)
+    assert "60 test pictures" in told
+    assert "(2 seeds of the words)" in told
+    assert "folds</th>" not in told
+
+
+def test_rich_descriptions_are_named_and_are_not_the_papers():
+    views = ("sift", "colour", "layout")
+    (group,) = groups(contest(data="corel5k_rich", views=views))
+    assert title_of(group) == "Corel5k, richly described: SIFT, colour and layout"
+    assert not of_paper([group])
+    assert "claims" not in group_section(group, False, None, False, True)
+    assert "Figure 2" not in group_section(group, False, None, False, True)
+    assert "Of the paper's methods" not in group_section(group, False, None, False, True)
+    assert title_of(groups(contest(views=views))[0]) == "album, SIFT, colour and layout"

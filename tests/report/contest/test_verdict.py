@@ -34,8 +34,8 @@ def test_ours_is_told_where_it_is_behind():
     whole = groups(made)[0].whole
     apart = difference(whole["KNN"].parts(), whole["EMM_calibrated"].parts())
     assert said(made) == (
-        "KNN is ahead of EMM calibrated. EMM calibrated, what tagmix train uses, is behind it by "
-        f"{apart.mean:.3f} ({apart.low:.3f} … {apart.high:.3f})."
+        "KNN is ahead of EMM calibrated. EMM calibrated, EMM_m ranked by calibrated probability, is behind "
+        f"it by {apart.mean:.3f} ({apart.low:.3f} … {apart.high:.3f})."
     )
     assert said(contest({"KNN": 0.5, "EMM_calibrated": 2.0})) == "EMM calibrated is ahead of KNN."
 

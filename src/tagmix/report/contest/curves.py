@@ -7,7 +7,7 @@ import numpy as np
 
 from tagmix.report.contest.data import Group, Sample, Samples, is_number
 from tagmix.report.contest.figures import Drawing, Panel, Trace, looks
-from tagmix.report.contest.names import in_order, strong, top_k
+from tagmix.report.contest.names import CONTEXT, in_order, strong, top_k
 from tagmix.report.contest.numbers import FEWER, interval, intervals
 
 REGION_PLACES = 10
@@ -104,5 +104,9 @@ def figure_2(group: Group) -> dict[str, Panel]:
 
 
 def other_curves(group: Group) -> dict[str, Points]:
-    """Return the curves beyond those of the paper."""
-    return {name: points for name, points in group.curves.items() if name not in AXES}
+    """Return the curves beyond those of the paper, but for those that the table of ablations has."""
+    return {
+        name: points
+        for name, points in group.curves.items()
+        if name not in AXES and any(samples.keys() != {CONTEXT} for _, samples in points)
+    }

@@ -1,7 +1,8 @@
 """Put the records of a contest together: which methods were tested on the same pictures.
 
-A *sample* is one method at one point of a curve, with the pictures of all its parts (folds) together. A
-*group* is a data set with one choice of words.
+A *sample* is one method at one point of a curve, with the pictures of all its parts (folds) together. Parts
+that tested the same pictures are not folds but repetitions with another seed: each picture has the mean of
+them. A *group* is a data set with one choice of views.
 """
 
 import json
@@ -22,19 +23,19 @@ from tagmix.report.contest.numbers import Unit, joined
 
 
 class _Counts(NamedTuple):
-    """For each picture: right tags among the k best, the most there could be, tags given, times tested."""
+    """For each picture: right tags among the k best, the most there could be, and tags given."""
 
     hits: Floats
     best: Floats
     given: Floats
-    times: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
     """One method at one point: its records, a part each (and a draw each, where training sets were drawn).
 
-    A picture that was tested once for each of several draws is one picture, with what it gained in all.
+    A picture that was tested once for each of several draws or seeds is one picture, with what it gained on
+    average.
     """
 
     method: str
@@ -42,11 +43,24 @@ class Sample:
 
     @cached_property
     def units(self) -> dict[Unit, list[Record]]:
-        """The records that tested the same pictures of the same part."""
+        """The records that tested the same pictures, under the first part that did."""
+        first: dict[tuple[str, ...], int] = {}
         found: dict[Unit, list[Record]] = {}
         for record in sorted(self.records, key=lambda r: r.task.part):
-            found.setdefault((record.task.part, tuple(record.ids)), []).append(record)
+            ids = tuple(record.ids)
+            found.setdefault((first.setdefault(ids, record.task.part), ids), []).append(record)
         return found
+
+    @cached_property
+    def n_seeds(self) -> int:
+        """How often the same pictures were tested with words of another seed."""
+        return max(len({record.task.part for record in own}) for own in self.units.values())
+
+    @cached_property
+    def read(self) -> list[str]:
+        """The views that the method read, where it could not read all of its group; else nothing."""
+        told = self.records[0].provenance.get("read")
+        return [str(view) for view in told] if isinstance(told, list) else []
 
     @cached_property
     def longest(self) -> int:
@@ -60,21 +74,21 @@ class Sample:
 
     @cached_property
     def _counts(self) -> dict[Unit, _Counts]:
-        return {unit: _summed(records, self.longest) for unit, records in self.units.items()}
+        return {unit: _averaged(records, self.longest) for unit, records in self.units.items()}
 
     def parts(self, k: int | None = None) -> dict[Unit, Parts]:
         """Return what the pictures of each part add to the top-k accuracy."""
         k = min(k or self.k, self.longest)
-        return {u: Parts(2 * c.hits[:, k - 1], c.given + k * c.times) for u, c in self._counts.items()}
+        return {u: Parts(2 * c.hits[:, k - 1], c.given + k) for u, c in self._counts.items()}
 
     def perfect(self, k: int | None = None) -> dict[Unit, Parts]:
         """Return what they would add if every ranking were perfect."""
         k = min(k or self.k, self.longest)
-        return {u: Parts(2 * c.best[:, k - 1], c.given + k * c.times) for u, c in self._counts.items()}
+        return {u: Parts(2 * c.best[:, k - 1], c.given + k) for u, c in self._counts.items()}
 
     def first(self) -> float:
         """Return P@1, the share of pictures whose first tag is right."""
-        parts = [Parts(c.hits[:, 0], c.times) for c in self._counts.values()]
+        parts = [Parts(c.hits[:, 0], np.ones(len(c.hits))) for c in self._counts.values()]
         return quotient(joined(parts))
 
     def regions(self, k: int, captioned: bool) -> dict[Unit, Parts]:
@@ -105,7 +119,7 @@ class Sample:
         """Return precision and recall if every picture is shown as many tags as count."""
         counts = self._counts.values()
         hits = sum(float(own.hits[:, self.k - 1].sum()) for own in counts)
-        shown = sum(self.k * float(own.times.sum()) for own in counts)
+        shown = float(sum(self.k * len(own.hits) for own in counts))
         given = sum(float(own.given.sum()) for own in counts)
         return hits / shown, hits / given if given else float("nan")
 
@@ -124,6 +138,14 @@ class Sample:
         share = float(np.mean([len(r.ids) / r.n_train for r in self.records if r.n_train] or [0.0]))
         return t_interval([quotient(part) for part in parts.values()], test_share=share)
 
+    def over_seeds(self) -> list[float]:
+        """Return the top-k accuracy of each seed, where there are several; else nothing."""
+        if self.n_seeds < 2:
+            return []
+        parts = sorted({record.task.part for record in self.records})
+        alone = [Sample(self.method, tuple(r for r in self.records if r.task.part == part)) for part in parts]
+        return [sample.score() for sample in alone]
+
     def metric(self, name: str) -> float | None:
         """Return the mean over the records of a metric they were saved with; None if one lacks it."""
         values = [record.metrics.get(name) for record in self.records]
@@ -131,14 +153,14 @@ class Sample:
         return float(np.mean(known)) if len(known) == len(values) else None
 
 
-def _summed(records: Sequence[Record], longest: int) -> _Counts:
-    """Return the counts of records of the same pictures, added up."""
+def _averaged(records: Sequence[Record], longest: int) -> _Counts:
+    """Return the mean counts of records of the same pictures, so that each of these weighs the same."""
     hits = sum(np.cumsum(hit_matrix(record)[:, :longest], axis=1) for record in records)
     given = [np.array([len(own) for own in record.captions], dtype=np.float64) for record in records]
     steps = np.arange(1.0, longest + 1)
     best = sum(np.minimum(own[:, None], steps) for own in given)
-    times = np.full(len(records[0].ids), float(len(records)))
-    return _Counts(np.asarray(hits, dtype=np.float64), np.asarray(best), np.sum(given, axis=0), times)
+    n = len(records)
+    return _Counts(np.asarray(hits) / n, np.asarray(best) / n, np.sum(given, axis=0) / n)
 
 
 def hit_matrix(record: Record) -> Any:
@@ -161,7 +183,7 @@ def _region_parts(records: Sequence[Record], k: int, captioned: bool) -> Parts:
             new = record.regions.parts(k, captioned)
             total.gain[: len(new.gain)] += new.gain[:n]
             total.weight[: len(new.weight)] += new.weight[:n]
-    return total
+    return Parts(total.gain / len(records), total.weight / len(records))
 
 
 def _worth(records: Sequence[Record]) -> Worth:
@@ -174,7 +196,7 @@ Samples = dict[str, Sample]
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """One data set with one choice of words: the whole, and the curves by name with their points."""
+    """One data set with one choice of views: the whole, and the curves by name with their points."""
 
     data: str
     views: tuple[str, ...]
@@ -201,6 +223,11 @@ class Group:
     def n_tested(self) -> int:
         """How many pictures the best method was tested on."""
         return sum(len(ids) for _, ids in self.whole[self.order[0]].units)
+
+    @cached_property
+    def n_seeds(self) -> int:
+        """How many seeds of words the methods of the whole were measured with, at most."""
+        return max((sample.n_seeds for sample in self.whole.values()), default=1)
 
     @cached_property
     def records(self) -> list[Record]:

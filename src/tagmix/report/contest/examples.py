@@ -30,8 +30,8 @@ def shown_methods(group: Group) -> list[str]:
 
 def chosen(group: Group, examples: Sequence[str] | None) -> list[tuple[int, str]]:
     """Return the pictures to show, as part and name: those asked for, or some drawn blindly."""
-    found = dict.fromkeys((r.task.part, name) for r in group.whole[group.order[0]].records for name in r.ids)
-    everything = list(found)
+    units = group.whole[group.order[0]].units
+    everything = [(part, name) for part, ids in units for name in ids]
     if examples is not None:
         return [place for name in examples for place in everything if place[1] == name]
     drawn = np.random.default_rng(SEED).permutation(len(everything))[:SHOWN]

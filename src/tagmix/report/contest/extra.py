@@ -5,6 +5,7 @@ from typing import Any
 
 from tagmix.evaluation.published import TagFigures, published
 from tagmix.experiments.records import Record
+from tagmix.experiments.studies import rich_name
 from tagmix.report import page
 from tagmix.report.contest.data import Group, Sample
 from tagmix.report.contest.names import in_order, method, title_of
@@ -12,9 +13,10 @@ from tagmix.report.contest.tables import NONE, number
 from tagmix.report.page import Cell, Line
 
 PER_TAG = {"per_tag_precision": "P %", "per_tag_recall": "R %", "per_tag_f1": "F1 %"}
+COREL5K = ("corel5k", rich_name("corel5k"))
 MOST_VALUES = 3
 LONGEST = 300  # letters of a setting
-OF_TASKS = frozenset({"mark"})  # what is another for each task tells a reader nothing
+OF_TASKS = frozenset({"mark", "read"})  # what is another for each task tells a reader nothing
 
 
 def settings_table(group: Group) -> str:
@@ -83,7 +85,7 @@ def published_table(groups: Sequence[Group]) -> str:
     """Return the published figures of Corel5k and ours with their best words, by F1; nothing without ours."""
     ours: dict[str, tuple[float, Line]] = {}
     for group in groups:
-        for name, sample in group.whole.items() if group.data == "corel5k" else ():
+        for name, sample in group.whole.items() if group.data in COREL5K else ():
             f1 = sample.metric("per_tag_f1")
             if f1 is not None and (name not in ours or f1 > ours[name][0]):
                 ours[name] = (f1, _our_line(group, sample))

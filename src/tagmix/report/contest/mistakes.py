@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tagmix.report import page
 from tagmix.report.contest.data import Group, Sample
-from tagmix.report.contest.names import OURS, learners, method
+from tagmix.report.contest.names import learners, method, ours_of
 from tagmix.report.contest.tables import NONE
 from tagmix.report.page import Cell, Line
 
@@ -22,9 +22,9 @@ class Tally(NamedTuple):
 
 
 def tally(sample: Sample) -> Tally:
-    """Return the tally of one method, with as many tags shown as its score counts."""
+    """Return the tally of one method, with as many tags shown as its score counts; of the first seed."""
     made = Tally(Counter(), Counter(), Counter())
-    for record in sample.records:
+    for record in (records[0] for records in sample.units.values()):
         for caption, ranked in zip(record.captions, record.top, strict=True):
             own, shown = set(caption), set(ranked[: sample.k])
             for counter, tags in zip(made, (own, own & shown, shown - own), strict=True):
@@ -39,7 +39,7 @@ def most(counter: Counter[str], n: int) -> list[str]:
 
 def mistakes(group: Group) -> str:
     """Return a table by tag of the best learner and of ours, and what they show wrongly most often."""
-    names = dict.fromkeys([*learners(group)[:1], *(name for name in [OURS] if name in group.whole)])
+    names = dict.fromkeys([*learners(group)[:1], *ours_of(group.whole)])
     tallies = {name: tally(group.whole[name]) for name in names}
     if not tallies:
         return ""
@@ -56,6 +56,7 @@ def mistakes(group: Group) -> str:
     told = (
         f"The {len(lines)} most frequent tags of the test pictures, with {group.k} tags shown for each "
         "picture. Wrongly shown: on pictures whose caption lacks the tag, though some may show the thing."
+        + (" Of several seeds, the first." if group.n_seeds > 1 else "")
     )
     wrong = "\n".join(_wrong(name, own) for name, own in tallies.items())
     return page.subsection(

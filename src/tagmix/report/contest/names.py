@@ -1,8 +1,10 @@
 """What the page of a contest calls its methods, data sets and scores, and which of them stand out."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
+from tagmix.experiments.studies import rich_parts
+from tagmix.images.bagging import LAYOUT
 from tagmix.report.contest.data import Group, Samples
 
 
@@ -20,7 +22,8 @@ METHODS = {
     "EMM_m": Method("EMM_m", "Yang, Bian, Zha 2010, by maximum likelihood", True),
     "DBA": Method("DBA", "Yang, Zha, Hu 2009", True),
     "CorrLDA": Method("CorrLDA", "Blei, Jordan 2003", True),
-    "EMM_calibrated": Method("EMM calibrated", "what tagmix train uses"),
+    "EMM_context": Method("EMM with context", "what tagmix train uses"),
+    "EMM_calibrated": Method("EMM calibrated", "EMM_m ranked by calibrated probability"),
     "KNN": Method("KNN", "nearest neighbours; Makadia, Pavlovic, Kumar 2008"),
     "TagProp": Method("TagProp", "Guillaumin, Mensink, Verbeek, Schmid 2009"),
     "TwoPassKNN": Method("2PKNN", "Verma, Jawahar 2012, without its metric learning"),
@@ -32,7 +35,9 @@ METHODS = {
     "MaxPooling": Method("Max pooling", "best region speaks; Ramon, De Raedt 2000, Andrews et al. 2002"),
     "frequency": Method("Tag frequency", "always the most frequent tags"),
 }
-OURS, FREQUENCY = "EMM_calibrated", "frequency"
+CONTEXT, FREQUENCY = "EMM_context", "frequency"
+# What the program itself learns: with a context, and without one.
+OURS = (CONTEXT, "EMM_calibrated")
 EMM = ("EMM_d", "EMM_m")
 # Methods that only a comparison with the paper has.
 RIVALS = frozenset({"EMM_d", "DBA", "CorrLDA"})
@@ -65,13 +70,38 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
+def views_told(views: Sequence[str]) -> str:
+    """Return views as running text names them.
+
+    >>> views_told(["sift", "colour", "place"])
+    'SIFT, colour and place'
+    """
+    told = " and ".join([", ".join(views[:-1]), views[-1]] if len(views) > 1 else views)
+    return told.replace("sift", "SIFT")
+
+
 def title_of(group: Group) -> str:
-    """Return the data set and its words, as headings name them."""
-    words = " and ".join(
-        [", ".join(group.views[:-1]), group.views[-1]] if len(group.views) > 1 else group.views
-    )
+    """Return the data set and its views, as headings name them."""
+    rich, views = rich_parts(group.data), views_told(group.views)
     name = DATA.get(group.data, group.data)
-    return f"{name}, {words.replace('sift', 'SIFT')} words" if words else name
+    if rich is not None:
+        return f"{DATA.get(rich[0], rich[0])}, richly described: {views}"
+    return f"{name}, {views}{'' if LAYOUT in group.views else ' words'}" if views else name
+
+
+def is_rich(group: Group) -> bool:
+    """Return whether the pictures are described otherwise than the paper's: its claims are not about it."""
+    return rich_parts(group.data) is not None
+
+
+def champion(names: Container[str]) -> str:
+    """Return the method of EMM that is told beside the best: with a context where it is, else the paper's."""
+    return CONTEXT if CONTEXT in names else "EMM_d"
+
+
+def ours_of(names: Container[str]) -> list[str]:
+    """Return the first of ours that is among these methods; nothing if none is."""
+    return [name for name in OURS if name in names][:1]
 
 
 def top_k(samples: Iterable[Samples]) -> str:
@@ -86,13 +116,15 @@ def learners(group: Group) -> list[str]:
 
 
 def strong(group: Group) -> list[str]:
-    """Return the methods that stand out: the paper's, or where EMM is not among them the best and ours."""
-    if any(name in group.methods for name in EMM):
+    """Return the methods that stand out: the paper's, or else the best and ours.
+
+    Else is where the paper's are not there, or are not what it is about, which is then EMM with context.
+    """
+    if CONTEXT not in group.methods and any(name in group.methods for name in EMM):
         return [name for name in METHODS if METHODS[name].paper and name in group.methods]
-    ours = [OURS] if OURS in group.methods else []
-    return list(dict.fromkeys([*learners(group)[:1], *ours]))
+    return list(dict.fromkeys([*learners(group)[:1], *ours_of(group.methods)]))
 
 
 def of_paper(groups: Iterable[Group]) -> bool:
     """Return whether this is a comparison with the paper, and not somebody's own album."""
-    return any(name in RIVALS for group in groups for name in group.methods)
+    return any(name in RIVALS for group in groups if not is_rich(group) for name in group.methods)

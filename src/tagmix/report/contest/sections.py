@@ -1,8 +1,9 @@
 """The sections of a contest's page: one for each data set and choice of words, and those about all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tagmix.report import page
+from tagmix.report.contest.ablation import ablation, cut_otherwise
 from tagmix.report.contest.curves import (
     curve_points,
     drawing,
@@ -18,7 +19,7 @@ from tagmix.report.contest.examples import SEED, example_cards, shown_methods
 from tagmix.report.contest.extra import published_table, settings_table
 from tagmix.report.contest.gains import ahead_said, group_claims, losses_said, losses_table, points_table
 from tagmix.report.contest.mistakes import mistakes
-from tagmix.report.contest.names import FREQUENCY, OURS, listed, title_of
+from tagmix.report.contest.names import FREQUENCY, is_rich, listed, ours_of, title_of
 from tagmix.report.contest.probabilities import probabilities
 from tagmix.report.contest.tables import (
     metrics_table,
@@ -59,7 +60,8 @@ WHY = {
     ),
 }
 METRICS_NOTE = (
-    "Where there are folds, Top-k accuracy and P@1 are of all pictures together, the others means of folds."
+    "Where there are folds, Top-k accuracy and P@1 are of all pictures together, the others means of folds. "
+    "Where there are several seeds, all are means over seeds."
 )
 # Headings of a comparison with the paper, and of anybody's album.
 PAPER = {
@@ -70,8 +72,8 @@ PAPER = {
 PLAIN = {"whole": "As more tags are shown", "regions": "Regions", "examples": "Examples"}
 SETTINGS_NOTE = (
     "Chosen inside the training part alone: by the Top-k accuracy on pictures held out from it, or by the "
-    "method's own rule inside its fit. Where folds chose differently, their values stand in order, with "
-    "strokes between them."
+    "method's own rule inside its fit. Where folds or seeds chose differently, their values stand in order, "
+    "with strokes between them."
 )
 OTHERS_NOTE = (
     "Five tags for each picture, means over the tags that the test pictures have (263 of Corel5k; the "
@@ -81,14 +83,19 @@ OTHERS_NOTE = (
 )
 
 
+def in_sections(found: Iterable[Group]) -> list[Group]:
+    """Return the groups that have a section of their own; the others are lines of the ablation."""
+    return [group for group in found if not cut_otherwise(group)]
+
+
 def group_section(
     group: Group, shows: bool, examples: Sequence[str] | None, pictures: bool, paper: bool
 ) -> str:
     """Return all of one data set with one choice of words; ``shows`` if the page is about it in detail."""
-    heads = PAPER if paper else PLAIN
+    heads = PAPER if paper and not is_rich(group) else PLAIN
     parts = [
         _scores(group, shows) if group.whole else "",
-        group_claims(group),
+        "" if is_rich(group) else group_claims(group),
         _figure_2(group, heads["whole"]),
         probabilities(group),
         _figure_3(group, heads["regions"]),
@@ -113,9 +120,9 @@ def _scores(group: Group, shows: bool) -> str:
     # What stands above the tiles is not said again
     said = "" if shows else f" {verdict(group)}"
     return (
-        page.paragraph(f"{told}.{said}")
+        page.paragraph(f"{told}.{_seeds(group.n_seeds)}{said}")
         + scores_table(group)
-        + (page.paragraph(where_from(group), "note") if OURS in group.whole else "")
+        + (page.paragraph(where_from(group), "note") if ours_of(group.whole) else "")
         + page.folded("All metrics", metrics_table(group), page.paragraph(METRICS_NOTE, "note"))
     )
 
@@ -124,10 +131,20 @@ def _folds(n: int) -> str:
     return f" in each of {n} folds" if n > 1 else ""
 
 
+def _seeds(n: int) -> str:
+    if n < 2:
+        return ""
+    return (
+        f" The pictures were described {n} times, by other patches and words each ({n} seeds of the words): "
+        "scores are the means of seeds, and intervals are over pictures."
+    )
+
+
 def _figure_2(group: Group, title: str) -> str:
     panels = figure_2(group)
+    ahead = "" if is_rich(group) else ahead_said(group.whole)
     captions = {
-        "": f"Top-k accuracy as more tags are shown. Dotted: a perfect ranking. {ahead_said(group.whole)}",
+        "": f"Top-k accuracy as more tags are shown. Dotted: a perfect ranking. {ahead}",
         "tags": "{} as the number of tags increases.",
         "pictures": "{} by the number of training pictures, mean over the sets drawn.",
     }
@@ -190,9 +207,12 @@ def _why(group: Group) -> str:
 def general_sections(found: Sequence[Group]) -> list[tuple[str, str]]:
     """Return the sections that are about all groups."""
     others = published_table(found)
-    settings = [page.folded(title_of(group), settings_table(group)) for group in found if group.whole]
+    settings = [
+        page.folded(title_of(group), settings_table(group)) for group in in_sections(found) if group.whole
+    ]
     told = page.paragraph(SETTINGS_NOTE, "note")
     return [
+        ("EMM with context, one thing changed at a time", ablation(found)),
         ("Beside what others published on Corel5k", page.paragraph(OTHERS_NOTE) + others if others else ""),
         ("Settings", told + "\n".join(settings) if settings else ""),
     ]

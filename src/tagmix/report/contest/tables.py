@@ -1,6 +1,6 @@
 """The tables of a contest: every method with its scores, how sure they are, and what they cost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isnan
 
 import numpy as np
@@ -9,7 +9,18 @@ from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.significance import Interval
 from tagmix.report import page
 from tagmix.report.contest.data import Group, Sample, Samples
-from tagmix.report.contest.names import EMM, FREQUENCY, METHODS, OURS, listed, method, strong, top_k
+from tagmix.report.contest.names import (
+    CONTEXT,
+    EMM,
+    FREQUENCY,
+    METHODS,
+    OURS,
+    listed,
+    method,
+    strong,
+    top_k,
+    views_told,
+)
 from tagmix.report.contest.numbers import Unit, difference, interval, told_apart
 from tagmix.report.page import Cell, Line
 
@@ -30,6 +41,8 @@ METRICS = {
     "coverage": ("Coverage", "how many tags must be shown until all of a picture's are; low is good"),
 }  # fmt: skip
 FIRST = "share of pictures whose first tag is right"
+SEEDS = "Seeds, lowest … highest"
+OVER_SEEDS = "Top-k accuracy with the worst and with the best seed of patches and words"
 FOLDS = "Mean of folds ± 95 %"
 OVER_FOLDS = "Top-k accuracy of each fold, its mean, and how far another training part might be from it"
 MAIN = ("per_tag_f1", "n_plus")
@@ -78,12 +91,17 @@ def folds_cell(found: Interval | None) -> Cell:
     return Cell(NONE) if found is None else Cell(f"{number(found.mean)} ± {number(found.high - found.mean)}")
 
 
+def seeds_cell(scores: Sequence[float]) -> Cell:
+    """Return the lowest and the highest score of several seeds."""
+    return Cell(span(min(scores), max(scores)) if scores else NONE)
+
+
 def scores_table(group: Group) -> str:
     """Return the main table: methods by Top-k accuracy, best first, and a perfect ranking below them."""
     best = group.whole[group.order[0]]
     saved = [key for key in MAIN if _known(group, key)]
     timed = any(record.seconds for record in group.records)
-    mean = " (mean of folds)" if len(best.units) > 1 else ""
+    mean = " (mean of seeds)" if group.n_seeds > 1 else " (mean of folds)" if len(best.units) > 1 else ""
     heads = ["", f"{top_k([group.whole])} (95 % interval)", "Behind the best", "P@1"]
     heads += [METRICS[key][0] for key in saved] + [f"Seconds in all{mean}"] * timed
     lines = []
@@ -92,27 +110,38 @@ def scores_table(group: Group) -> str:
         parts = sample.parts()
         cells = [score_cell(parts), behind_cell(parts, None if sample is best else best.parts())]
         cells += [Cell(number(sample.first())), *(Cell(_saved(sample, key)) for key in saved)]
-        cells += [Cell(_time([sum(r.seconds.values()) for r in sample.records]))] * timed
-        lines.append(Line(*method(name)[:2], cells, look(group, name)))
+        cells += [Cell(seconds([sum(r.seconds.values()) for r in sample.records]))] * timed
+        lines.append(Line(method(name).name, note(group, name), cells, look(group, name)))
     ceiling = best.ceiling()
     perfect = [Cell(number(ceiling), "the most there is", ceiling), *[Cell("") for _ in heads[2:]]]
     return page.grid(heads, [*lines, Line("Ceiling", "a perfect ranking of the tags", perfect, "quiet")])
 
 
+def note(group: Group, name: str) -> str:
+    """Return what a method is, and in what it differs from the others of its table."""
+    sample = group.whole[name]
+    reads = f"reads {views_told(sample.read)} only" if sample.read and name != FREQUENCY else ""
+    seeds = "first seed only" if sample.n_seeds < group.n_seeds else ""
+    return "; ".join(filter(None, (method(name).note, reads, seeds)))
+
+
 def metrics_table(group: Group) -> str:
     """Return all metrics that came with the records, and a line on each of them."""
     saved = [key for key in METRICS if _known(group, key)]
-    folds = any(len(sample.units) > 1 for sample in group.whole.values())
+    folds, seeded = any(len(sample.units) > 1 for sample in group.whole.values()), group.n_seeds > 1
     keys = dict.fromkeys([*SECONDS, *(key for record in group.records for key in record.seconds)])
     timed = [key for key in keys if any(key in record.seconds for record in group.records)]
     lines = []
     for name in group.order:
         sample = group.whole[name]
-        cells = [folds_cell(sample.over_folds(sample.parts()))] * folds + [Cell(number(sample.first()))]
+        cells = [folds_cell(sample.over_folds(sample.parts()))] * folds
+        cells += [seeds_cell(sample.over_seeds())] * seeded + [Cell(number(sample.first()))]
         cells += [Cell(_saved(sample, key)) for key in saved]
-        cells += [Cell(_time([r.seconds[key] for r in sample.records if key in r.seconds])) for key in timed]
+        cells += [
+            Cell(seconds([r.seconds[key] for r in sample.records if key in r.seconds])) for key in timed
+        ]
         lines.append(Line(method(name).name, "", cells, look(group, name)))
-    meanings = {FOLDS: OVER_FOLDS} if folds else {}
+    meanings = ({FOLDS: OVER_FOLDS} if folds else {}) | ({SEEDS: OVER_SEEDS} if seeded else {})
     meanings |= {"P@1": FIRST, **dict(METRICS[key] for key in saved)}
     heads = ["", *meanings, *(f"Seconds to {key}" for key in timed)]
     return page.grid(heads, lines) + page.facts(meanings)
@@ -120,10 +149,15 @@ def metrics_table(group: Group) -> str:
 
 def where_from(group: Group) -> str:
     """Return where a reader finds the methods: in the program, or in the library."""
-    known = [name for name in METHODS if name in group.whole and name not in (OURS, FREQUENCY)]
+    known = [name for name in METHODS if name in group.whole and name not in (*OURS, FREQUENCY)]
     classes = list(dict.fromkeys("tagmix.EMM" if name in EMM else f"tagmix.{name}" for name in known))
     others = f"; the other methods are classes of the Python library: {', '.join(classes)}" if classes else ""
-    return f"tagmix train learns EMM_m and ranks by calibrated probability{others}."
+    ours = (
+        "tagmix train learns EMM with context"
+        if CONTEXT in group.whole
+        else "tagmix train --context none learns EMM_m"
+    )
+    return f"{ours} and ranks by calibrated probability{others}."
 
 
 def look(group: Group, name: str) -> str:
@@ -140,11 +174,11 @@ def _saved(sample: Sample, key: str) -> str:
     return number(sample.metric(key), 0 if key == "n_plus" else 1 if key == "coverage" else 3)
 
 
-def _time(seconds: list[float]) -> str:
+def seconds(each: Sequence[float]) -> str:
     """Return the mean of seconds, as exactly as anybody cares."""
-    if not seconds:
+    if not each:
         return NONE
-    mean = sum(seconds) / len(seconds)
+    mean = sum(each) / len(each)
     return f"{mean:,.0f}" if mean >= 10 else f"{mean:.1f}" if mean >= 0.1 else "<0.1"
 
 
@@ -161,11 +195,11 @@ def regions_table(group: Group, samples: Samples) -> str:
         cells: list[Cell] = []
         for told in (False, True):
             cells += _region_cells(samples[name], best[told], told, folds)
-        lines.append(Line(*method(name)[:2], cells, look(group, name)))
+        lines.append(Line(method(name).name, note(group, name), cells, look(group, name)))
     blank = [Cell("")] * (2 if folds else 1)
     guessed = [[Cell(number(share), "", share), *blank] for share in chance(samples[order[0]])]
-    note = "any tag, or any of the caption, as likely as the others"
-    lines.append(Line("Chance", note, guessed[0] + guessed[1], "quiet"))
+    told_by = "any tag, or any of the caption, as likely as the others"
+    lines.append(Line("Chance", told_by, guessed[0] + guessed[1], "quiet"))
     return page.grid(heads, lines)
 
 

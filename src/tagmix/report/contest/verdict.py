@@ -1,7 +1,7 @@
 """Who is best, and how sure that is, in a sentence or two."""
 
 from tagmix.report.contest.data import Group
-from tagmix.report.contest.names import FREQUENCY, OURS, learners, listed, method
+from tagmix.report.contest.names import FREQUENCY, learners, listed, method, ours_of
 from tagmix.report.contest.numbers import difference, told_apart
 from tagmix.report.contest.tables import number, span
 
@@ -20,7 +20,8 @@ def verdict(group: Group) -> str:
         first = f"{method(best).name} is ahead of {_all(others)}."
     else:
         first = f"{method(best).name} is first, but {listed(same)} cannot be told from it."
-    return first if OURS not in others or OURS in same else f"{first} {_ours_behind(group, best)}"
+    behind = [name for name in ours_of(group.whole) if name in others and name not in same]
+    return f"{first} {_ours_behind(group, best, behind[0])}" if behind else first
 
 
 def _all(others: list[str]) -> str:
@@ -43,9 +44,9 @@ def _none_learns(group: Group) -> str:
     return f"{told}; {listed(behind)} {verb} behind it." if behind else f"{told}."
 
 
-def _ours_behind(group: Group, best: str) -> str:
-    apart = difference(group.whole[best].parts(), group.whole[OURS].parts())
+def _ours_behind(group: Group, best: str, ours: str) -> str:
+    apart = difference(group.whole[best].parts(), group.whole[ours].parts())
     return (
-        f"{method(OURS).name}, {method(OURS).note}, is behind it by {number(apart.mean)} "
+        f"{method(ours).name}, {method(ours).note}, is behind it by {number(apart.mean)} "
         f"({span(apart.low, apart.high)})."
     )

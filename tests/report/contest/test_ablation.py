@@ -1,0 +1,104 @@
+"""One table says what EMM with context owes to what."""
+
+import numpy as np
+
+from tagmix.experiments.records import Task
+from tagmix.report.contest.ablation import ablation
+from tagmix.report.contest.data import Sample, groups
+from tagmix.report.contest.page import contest_figures, contest_page
+from tagmix.report.contest.sections import group_section
+from tests.report.contest.makers import contest, record
+from tests.report.contest.test_page import WORDS
+from tests.report.contest.test_tables import by_name, cells
+
+VIEWS = ("sift", "layout", "map")
+OURS = "EMM_context"
+
+
+def changed(points, data="msrc_v2_rich", parts=2, regions=True):
+    return [
+        record(Task(data, OURS, VIEWS, part, point), skill, regions=regions)
+        for point, skill in points
+        for part in range(parts)
+    ]
+
+
+POINTS = [
+    ({}, 1.0),
+    ({"context": None}, 0.2),
+    ({"context": ["kernel", "neighbours"]}, 1.0),
+    ({"evidence": 0.1}, 0.9),
+    ({"learning": "margin"}, 1.1),
+    ({"without": "layout"}, 0.6),
+    ({"without": ["map"]}, 0.5),
+]
+
+
+def grid(skill=0.3):
+    task = Task("msrc_v2_rich_grid", OURS, ("sift", "layout"))
+    return [record(Task(*(task.data, OURS, task.views, part)), skill, regions=True) for part in range(2)]
+
+
+def test_every_change_is_a_line_with_accuracy_regions_and_seconds():
+    made = changed(POINTS)
+    rows = by_name(ablation(groups([*made, *grid()])))
+    assert list(rows) == [
+        "as it is",
+        "no context",
+        "context by kernel and neighbours",
+        "κ = 0.1, not chosen",
+        "tags weighted by margin",
+        "without layout",
+        "without map",
+        "cut by a grid",
+    ]
+    own = [r for r in made if r.task.point == {"context": None}]
+    score = np.sum([r.picture_parts().gain.sum() for r in own]) / np.sum(
+        [r.picture_parts().weight.sum() for r in own]
+    )
+    free, told = (
+        np.mean([place == 1 for r in own for place in places(r.regions)])
+        for places in (lambda regions: regions.free, lambda regions: regions.captioned)
+    )
+    row = rows["no context"]
+    assert [row[0][:5], row[2][:5], row[3][:5]] == [f"{value:.3f}" for value in (score, free, told)]
+    assert row[4:] == ["12", "1.2", "<0.1"]
+    assert row[1].startswith("−0.")
+    assert rows["context by kernel and neighbours"][1].startswith("≈ +0.000")
+    assert rows["as it is"][1] == ""
+
+
+def test_what_is_cut_otherwise_stands_beside_what_is_without_a_network_too():
+    without = [r for r in changed(POINTS) if r.task.point == {"without": ["map"]}]
+    apart = Sample(OURS, tuple(grid())).score() - Sample(OURS, tuple(without)).score()
+    rows = by_name(ablation(groups([*changed(POINTS), *grid()])))
+    assert rows["cut by a grid"][1].lstrip("≈ ").startswith(f"{apart:+.3f}".replace("-", "−"))
+    alone = by_name(ablation(groups([*changed(POINTS[:2]), *grid()])))
+    assert list(alone) == ["as it is", "no context", "cut by a grid"]
+
+
+def test_the_first_seed_alone_is_compared_with_the_first_seed():
+    skills = [0.9, 0.1]
+    made = [record(Task("corel5k_rich", OURS, VIEWS, 0), skill) for skill in skills]
+    seeds = [made[0], type(made[0])(**{**vars(made[1]), "task": Task("corel5k_rich", OURS, VIEWS, 1)})]
+    point = record(Task("corel5k_rich", OURS, VIEWS, 0, {"evidence": 0.1}), 0.9)
+    rows = by_name(ablation(groups([*seeds, point])))
+    assert rows["κ = 0.1, not chosen"][1].startswith("≈ +0.000")
+    assert rows["as it is"][2] == "–"  # no regions are known
+
+
+def test_the_table_is_on_the_page_once_and_what_was_cut_otherwise_has_no_section():
+    made = [*changed(POINTS), *grid()]
+    text = contest_page(made, **WORDS)
+    assert text.count("one thing changed at a time</h2>") == 1
+    assert "Why: context" not in text
+    assert "_grid" not in text
+    assert not any("grid" in name for name in contest_figures(made))
+    assert ablation(groups(contest())) == ""
+    assert "Why" not in group_section(groups(made)[0], True, None, False, False)
+
+
+def test_other_methods_keep_their_curves():
+    made = [*contest({"EMM_d": 0.5}), record(Task("album", "EMM_d", ("sift",), 0, {"evidence": 0.1}))]
+    assert "Why: evidence" in contest_page(made, **WORDS)
+    assert len(cells(ablation(groups(made)))) == 0

@@ -87,7 +87,8 @@ def test_emm_with_context_is_the_one_that_training_makes():
 
 def test_the_parameters_of_calibrated_emm_are_none_so_that_its_records_stay():
     assert CalibratedEMM().get_params() == {}
-    assert list(ContextEMM().get_params()) == ["context", "context_power", "evidence", "learning"]
+    own = ["context", "context_power", "embeddings", "even", "evidence", "learning"]
+    assert list(ContextEMM().get_params()) == own
 
 
 def test_a_method_reads_words_embeddings_or_whole_pictures_as_it_can():
@@ -245,3 +246,27 @@ def test_a_setting_for_each_tag_grows_with_the_tags():
     dba = method_of("DBA", ("sift",))
     assert dba.configured({"total_alpha/tags": 0.1}, 50).total_alpha == 5
     assert dba.configured({"total_alpha/tags": None}, 50).total_alpha is None
+
+
+def embedded():
+    """Return planted bags that have an embedding of each region beside its words."""
+    bags = planted(40)[0]
+    net = np.random.default_rng(0).standard_normal((bags.n_regions, 3))
+    return Bags({**bags.views, "net": net}, bags.offsets, bags.captions, bags.tag_names, bags.ids)
+
+
+def test_embeddings_are_read_by_one_instance_model_if_so_asked():
+    kept = {
+        how: ContextEMM(embeddings=how).fit(embedded()).choice_.evidence for how in ("gaussian", "linear")
+    }
+    assert {how: list(chosen) for how, chosen in kept.items()} == {
+        "gaussian": ["sift", "net"],
+        "linear": ["sift", "net:linear"],
+    }
+
+
+def test_an_even_ranking_is_that_of_the_model():
+    bags = planted(60)[0]
+    method = ContextEMM(evidence=0.3, even=True).fit(bags)
+    np.testing.assert_array_equal(method.decision_scores(bags), method.emm_.even_scores(bags))
+    np.testing.assert_array_equal(method.predict_marginals(bags), method.emm_.predict_marginals(bags))

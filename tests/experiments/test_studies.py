@@ -134,7 +134,8 @@ def test_every_method_is_beside_emm_with_context_on_the_same_views():
     for data, several in views.items():
         for one in several:
             methods = {task.method for task in tasks if (task.data, task.views) == (data, one)}
-            assert methods == (set(METHODS) if data == "msrc_v2_rich" else set(METHODS) - set(REGIONS))
+            rivals = set(CONTENDERS) if "map" in one else set(METHODS)
+            assert methods == (set(METHODS) if data == "msrc_v2_rich" else rivals - set(REGIONS))
     assert not any(task.data == GRID.name or task.point for task in tasks)
 
 
@@ -167,8 +168,11 @@ def test_one_thing_is_changed_at_a_time_and_regions_are_cut_otherwise():
         {"context": ["kernel", "neighbours"]},
         {"evidence": 0.1},
         {"learning": "margin"},
+        {"even": True},
         {"without": "colour"},
         {"without": "layout"},
+        {"embeddings": "gaussian"},
+        {"embeddings": "linear"},
         {"without": ["map", "pooled"]},
     ]
     assert {task.part for task in tasks if task.data == "corel5k_rich"} == {0}

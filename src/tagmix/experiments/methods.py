@@ -32,8 +32,10 @@ from tagmix.learners import (
     TopicRidge,
     TwoPassKNN,
 )
+from tagmix.learners.context.tuning import instances_of
 from tagmix.learners.inputs import useful_images
 from tagmix.learners.tuning import START, VALUES, choose_evidence
+from tagmix.model.params import LINEAR, view_of
 
 # Training pictures that settings are chosen on, and the tags: the most frequent ones.
 ENOUGH, ENOUGH_TAGS = 2000, 400
@@ -96,7 +98,9 @@ class Frequency(BaseEstimator):  # type: ignore[misc]
 class ContextEMM(BaseEstimator):  # type: ignore[misc]
     """EMM as ``tagmix train`` uses it: κ chosen, context learnt, tags ranked by calibrated probability.
 
-    The parameters are those of ``EMM``; ``evidence`` None chooses κ inside ``fit``.
+    The parameters are those of ``EMM``; ``evidence`` None chooses κ inside ``fit``. ``even`` ranks so that
+    rare tags count as much as frequent ones. ``embeddings`` "gaussian" or "linear" reads embeddings of
+    regions by that instance model alone, None by both.
     """
 
     reads_dense = True
@@ -107,27 +111,41 @@ class ContextEMM(BaseEstimator):  # type: ignore[misc]
         context_power: float | None = None,
         learning: str = "likelihood",
         evidence: float | Mapping[str, float] | None = None,
+        even: bool = False,
+        embeddings: str | None = None,
     ) -> None:
         self.context = context
         self.context_power = context_power
         self.learning = learning
         self.evidence = evidence
+        self.even = even
+        self.embeddings = embeddings
 
     def fit(self, X: Bags, y: Any = None) -> Self:
         """Choose κ on held-out training pictures, then learn and calibrate."""
         started, evidence = time.perf_counter(), self.evidence
         emm = EMM(learning=self.learning, context=self.context, context_power=self.context_power)
         if evidence is None:
-            self.choice_ = choose_evidence(emm, X)
+            self.choice_ = choose_evidence(emm, X, instances=self._instances(X))
             evidence = self.choice_.evidence
         self.choose_seconds_ = time.perf_counter() - started
         self.emm_ = emm.set_params(evidence=evidence).fit(X)
         self.context_ = self.emm_.context_
         return self
 
+    def _instances(self, X: Bags) -> list[str] | None:
+        if self.embeddings is None:
+            return None
+        linear = self.embeddings == "linear"
+        return [
+            name
+            for name in instances_of(X)
+            if is_sparse(X.views[view_of(name)]) or name.endswith(LINEAR) == linear
+        ]
+
     def decision_scores(self, X: Bags) -> Floats:
-        """Return the calibrated probability of each tag."""
-        return self.emm_.predict_marginals(X)
+        """Return the calibrated probability of each tag, evened out or not."""
+        return self.emm_.even_scores(X) if self.even else self.emm_.predict_marginals(X)
 
     def predict_marginals(self, X: Bags) -> Floats:
         """Return the calibrated probability of each tag."""

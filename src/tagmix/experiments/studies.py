@@ -35,6 +35,7 @@ CHANGES: tuple[dict[str, Any], ...] = (
     {"context": ["kernel", "neighbours"]},
     {"evidence": 0.1},
     {"learning": "margin"},
+    {"even": True},
     {"without": "colour"},
     {"without": LAYOUT},
 )
@@ -84,15 +85,22 @@ def network_views(data: DataSet) -> tuple[str, ...]:
 
 
 def contest(data: DataSet) -> list[Task]:
-    """Return EMM with context and every rival on the same views: few, all of ours, and a network's too."""
+    """Return EMM with context and its rivals on the same views: few, all of ours, and a network's too."""
     own, network = own_views(data), network_views(data)
     several = [own] if data.knows_regions else [("sift",), own]
     several += [(*own, *network)] if network else []
+
+    def runs(method: str, views: tuple[str, ...]) -> bool:
+        if method in REGIONS:
+            return data.knows_regions
+        # Beside a network those that read words alone would say the same again, or read it in hours
+        return method in CONTENDERS or data.knows_regions or not {*network} & {*views}
+
     return [
         Task(data.name, method, views, part)
         for views in several
         for method in METHODS
-        if data.knows_regions or method not in REGIONS
+        if runs(method, views)
         for part in (range(data.n_parts) if method in CONTENDERS else _once(data))
     ]
 
@@ -101,7 +109,8 @@ def ablation(data: DataSet) -> list[Task]:
     """Return EMM with context as it is, and with one thing changed at a time."""
     own, network = own_views(data), network_views(data)
     points = [{}, *(change for change in CHANGES if change.get("without") in (None, *own))]
-    points += [{"without": list(network)}] if network else []
+    if network:
+        points += [{"embeddings": "gaussian"}, {"embeddings": "linear"}, {"without": list(network)}]
     return [Task(data.name, OURS, (*own, *network), part, point) for point in points for part in _once(data)]
 
 

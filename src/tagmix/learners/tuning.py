@@ -6,7 +6,7 @@ long as held-out pictures are ranked better.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,12 +46,15 @@ def choose_evidence(
     k: int | None = None,
     folds: int = 3,
     seed: int = 0,
+    instances: Sequence[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Choice:
     """Return the κ of each view that ranks held-out pictures best, by top-k accuracy.
 
     Tags are ranked by calibrated probability, as they are shown; k is 5, or half of the tags where they are
-    fewer than 10. ``progress`` is called with the number of settings tried so far, at most ``most_tried``.
+    fewer than 10. With a context ``instances`` names the instance models to choose among, as they are called
+    in ``evidence``; None is all there may be. ``progress`` is called with the number of settings tried so
+    far, at most ``most_tried``.
     """
     part = _some(bags, seed, ENOUGH if emm.context is None else ENOUGH_WITH_CONTEXT)
     views = list(part.views)
@@ -62,7 +65,7 @@ def choose_evidence(
         )
     shown = k or max(1, min(5, part.n_tags // 2))
     if emm.context is not None:
-        found, held_out = choose_by_agreement(emm, part, VALUES, START, seed, progress)
+        found, held_out = choose_by_agreement(emm, part, VALUES, START, seed, progress, instances)
         tried = {tuple(setting.values()): value for setting, value in found.tried}
         reached = top_k_accuracy(part[held_out.rows].captions, held_out.logits, shown)
         return Choice(found.setting, reached, _frequency_accuracy(part, shown, folds, seed), tried)

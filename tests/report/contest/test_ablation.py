@@ -61,8 +61,10 @@ def test_every_change_is_a_line_with_accuracy_regions_and_seconds():
         for places in (lambda regions: regions.free, lambda regions: regions.captioned)
     )
     row = rows["no context"]
-    assert [row[0][:5], row[2][:5], row[3][:5]] == [f"{value:.3f}" for value in (score, free, told)]
-    assert row[4:] == ["12", "1.2", "<0.1"]
+    f1 = np.mean([r.metrics["per_tag_f1"] for r in own])
+    assert row[2:4] == [f"{f1:.3f}", f"{np.mean([r.metrics['n_plus'] for r in own]):.0f}"]
+    assert [row[0][:5], row[4][:5], row[5][:5]] == [f"{value:.3f}" for value in (score, free, told)]
+    assert row[6:] == ["12", "1.2", "<0.1"]
     assert row[1].startswith("−0.")
     assert rows["context by kernel and neighbours"][1].startswith("≈ +0.000")
     assert rows["as it is"][1] == ""
@@ -84,7 +86,7 @@ def test_the_first_seed_alone_is_compared_with_the_first_seed():
     point = record(Task("corel5k_rich", OURS, VIEWS, 0, {"evidence": 0.1}), 0.9)
     rows = by_name(ablation(groups([*seeds, point])))
     assert rows["κ = 0.1, not chosen"][1].startswith("≈ +0.000")
-    assert rows["as it is"][2] == "–"  # no regions are known
+    assert rows["as it is"][4] == "–"  # no regions are known
 
 
 def test_the_table_is_on_the_page_once_and_what_was_cut_otherwise_has_no_section():

@@ -48,11 +48,12 @@ def choose_by_agreement(
     start: float,
     seed: int,
     progress: Callable[[int], None] | None,
+    instances: Sequence[str] | None = None,
 ) -> Chosen:
-    """Return the κ that the captions of held-out pictures speak for."""
+    """Return the κ that the captions of held-out pictures speak for, of all instance models or of these."""
     check_parameters(emm)
     _, held_out = fit_prior(emm.context, bags, seed)
-    names = instances_of(bags)
+    names = instances_of(bags) if instances is None else list(instances)
     counted = {view: is_sparse(matrix) for view, matrix in bags.views.items()}
     scorers: dict[int, Mapping[str, Any]] = {}
 

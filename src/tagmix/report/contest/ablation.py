@@ -9,7 +9,17 @@ from tagmix.report.contest.curves import AXES, Points, reference
 from tagmix.report.contest.data import Group, Sample, Samples
 from tagmix.report.contest.names import CONTEXT, title_of, top_k, views_told
 from tagmix.report.contest.numbers import difference, told_apart
-from tagmix.report.contest.tables import NONE, SECONDS, number, score_cell, seconds, span
+from tagmix.report.contest.tables import (
+    MAIN,
+    METRICS,
+    NONE,
+    SECONDS,
+    metric_of,
+    number,
+    score_cell,
+    seconds,
+    span,
+)
 from tagmix.report.page import Cell, Line
 
 NOTE = (
@@ -59,13 +69,14 @@ def _table(group: Group, changed: Changed, cuts: Samples) -> str:
         _line(CUTS.get(cut, cut), beside, sample, (plain or [whole])[0]) for cut, sample in cuts.items()
     ]
     heads = ["", f"{top_k([group.whole])} (95 % interval)", "Change"]
-    heads += ["Regions right, no caption", "Regions right, caption given"]
+    heads += [*(METRICS[key][0] for key in MAIN), "Regions right, no caption", "Regions right, caption given"]
     return page.grid([*heads, *(f"Seconds to {key}" for key in SECONDS)], lines)
 
 
 def _line(name: str, note: str, sample: Sample, whole: Sample | None) -> Line:
     parts = sample.parts()
     cells = [score_cell(parts), Cell("") if whole is None else _change(sample, whole)]
+    cells += [Cell(metric_of(sample, key)) for key in MAIN]
     for told in (False, True):
         cells.append(score_cell(sample.regions(1, told)) if sample.knows_regions else Cell(NONE))
     for key in SECONDS:
@@ -91,6 +102,8 @@ def _told(name: str, value: Any) -> str:
         "without": f"without {several}",
         "evidence": f"κ = {value}, not chosen",
         "learning": f"tags weighted by {several}",
+        "even": "ranked so that rare tags count as much",
+        "embeddings": f"{several} instances of embeddings alone",
     }.get(name, f"{name} {several}")
 
 

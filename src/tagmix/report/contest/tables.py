@@ -109,7 +109,7 @@ def scores_table(group: Group) -> str:
         sample = group.whole[name]
         parts = sample.parts()
         cells = [score_cell(parts), behind_cell(parts, None if sample is best else best.parts())]
-        cells += [Cell(number(sample.first())), *(Cell(_saved(sample, key)) for key in saved)]
+        cells += [Cell(number(sample.first())), *(Cell(metric_of(sample, key)) for key in saved)]
         cells += [Cell(seconds([sum(r.seconds.values()) for r in sample.records]))] * timed
         lines.append(Line(method(name).name, note(group, name), cells, look(group, name)))
     ceiling = best.ceiling()
@@ -136,7 +136,7 @@ def metrics_table(group: Group) -> str:
         sample = group.whole[name]
         cells = [folds_cell(sample.over_folds(sample.parts()))] * folds
         cells += [seeds_cell(sample.over_seeds())] * seeded + [Cell(number(sample.first()))]
-        cells += [Cell(_saved(sample, key)) for key in saved]
+        cells += [Cell(metric_of(sample, key)) for key in saved]
         cells += [
             Cell(seconds([r.seconds[key] for r in sample.records if key in r.seconds])) for key in timed
         ]
@@ -169,7 +169,7 @@ def _known(group: Group, key: str) -> bool:
     return any(sample.metric(key) is not None for sample in group.whole.values())
 
 
-def _saved(sample: Sample, key: str) -> str:
+def metric_of(sample: Sample, key: str) -> str:
     """Return a metric that came with the records, mean over them."""
     return number(sample.metric(key), 0 if key == "n_plus" else 1 if key == "coverage" else 3)
 

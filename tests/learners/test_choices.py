@@ -6,7 +6,8 @@ from tests.learners.test_tuning import two_views
 
 from tagmix import EMM, Bags
 from tagmix.learners import tuning
-from tagmix.learners.calibration import _fit_correction, fit_calibration, probabilities
+from tagmix.learners.calibration import fit_calibration, probabilities
+from tagmix.learners.correction import fit_correction
 
 
 @pytest.mark.parametrize(("told", "noise"), [(0.011111, 0.9), (0.9, 0.001235), (0.1, 0.033333)])
@@ -97,7 +98,7 @@ def test_the_choice_ranks_tags_by_their_calibrated_probability(monkeypatch):
 def test_scores_that_say_the_opposite_become_one_knot_at_the_means_of_all():
     raw = np.sort(np.random.default_rng(0).normal(-1, 2, 3000))
     tags = (np.arange(3000) < 600).astype(float)
-    knots, levels = _fit_correction(raw, tags)
+    knots, levels = fit_correction(raw, tags)
     # all 3,000 and one picture more, which is as the scores say
     np.testing.assert_allclose((knots, levels), ([raw.mean()], [0.2]), atol=3e-4)
 

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tagmix import EMM, Bags
 from tagmix.kernels import reference
 from tagmix.learners import fitting, training
-from tagmix.learners.calibration import _fit_correction
+from tagmix.learners.correction import fit_correction
 from tagmix.learners.parameters import settings_of_views
 from tagmix.learners.training import Corpus, free_shares
 from tagmix.model import estep, mstep
@@ -241,7 +241,7 @@ def test_the_gains_of_words_are_tempered_and_measured_against_the_prior_mean(dou
 def test_a_correction_of_scores_that_speak_against_the_truth_is_the_share_of_all():
     raw = np.linspace(-6.0, 3.0, 5000)
     tags = (np.random.default_rng(0).random(raw.size) < 0.8 - 0.08 * (raw + 6.0)).astype(float)
-    knots, levels = _fit_correction(raw, tags)
+    knots, levels = fit_correction(raw, tags)
     assert len(knots) == 1
     np.testing.assert_allclose(levels, tags.mean(), rtol=0, atol=0.02)
 

@@ -88,3 +88,25 @@ def test_a_pool_that_has_settled_needs_no_more_rounds(monkeypatch):
     settled = fit_pool(scores, tags)
     monkeypatch.setattr(pooling, "ROUNDS", 500)
     np.testing.assert_array_equal(fit_pool(scores, tags).slopes, settled.slopes)
+
+
+def test_a_link_that_slopes_cannot_follow_is_followed_by_the_curve():
+    """True odds rise in a step: probabilities of the slopes alone are off by more, those of the curve are not."""
+    rng = np.random.default_rng(4)
+    scores = rng.random((6000, 3))
+    true = np.where(scores > 0.6, 0.8, 0.05)
+    tags = (rng.random(scores.shape) < true).astype(float)
+    pool = fit_pool([scores], tags)
+    z = features_of([scores])
+    slopes_alone = pool.slopes[0] + pool.slopes[1] * z[0] + pool.slopes[2] * z[1] + pool.biases
+    away = np.abs(expit(pool.logits([scores])) - true).mean()
+    assert away < 0.03 < 2 * away + 0.03 < np.abs(expit(slopes_alone) - true).mean()
+
+
+def test_the_curve_keeps_the_order():
+    scores, _, tags = planted(np.random.default_rng(5), n=300)
+    pool = fit_pool(scores, tags)
+    flat = pool._replace(knots=np.zeros(1), levels=np.full(1, 0.5))
+    raw, curved = flat.logits(scores).ravel(), pool.logits(scores).ravel()
+    order = np.argsort(raw, kind="stable")
+    assert (np.diff(curved[order]) >= 0).all()

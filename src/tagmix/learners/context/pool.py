@@ -2,7 +2,8 @@
 
 logit π_nc = a₀ + Σ_k (a_k log s_nck + a'_k s_nck) + b_c: slopes that all tags share, because most tags are
 too rare to have their own, and a bias a tag, held near 0. The logarithm tells small scores apart, the score
-itself large ones. Fitted on scores that the experts gave to pictures they had not seen.
+itself large ones. What is still too sure or not sure enough, whatever the tag, is put right by a rising curve
+over all pairs. Fitted on scores that the experts gave to pictures they had not seen.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from tagmix.arrays import Floats
+from tagmix.learners.correction import corrected, fit_correction
 
 # Scores below this count as equal: least squares gives zeros and less.
 FLOOR = 1e-3
@@ -23,12 +25,17 @@ ROUNDS, SETTLED, SHORTEST = 50, 1e-6, 1e-6
 
 
 class Pool(NamedTuple):
-    """Slopes, the intercept first, of features that ``centres`` and ``scales`` standardise; a bias a tag."""
+    """Slopes, the intercept first, of features that ``centres`` and ``scales`` standardise; a bias a tag.
+
+    ``knots`` and ``levels`` are the curve of ``correction.corrected``.
+    """
 
     slopes: Floats
     centres: Floats
     scales: Floats
     biases: Floats
+    knots: Floats
+    levels: Floats
 
     def logits(self, scores: Sequence[Floats]) -> Floats:
         """Return logit π of pictures × tags from each expert's scores."""
@@ -36,7 +43,7 @@ class Pool(NamedTuple):
         parts = zip(self.slopes[1:], self.centres, self.scales, _features(scores), strict=True)
         for slope, centre, scale, feature in parts:
             out += slope / scale * (feature - centre)
-        return np.clip(out, -SUREST, SUREST)
+        return np.clip(corrected(out, self.knots, self.levels), -SUREST, SUREST)
 
 
 def _features(scores: Sequence[Floats]) -> list[Floats]:
@@ -66,7 +73,8 @@ def fit_pool(scores: Sequence[Floats], tags: Floats) -> Pool:
         slopes, biases = slopes + part * along, biases + part * turn
         if settled:
             break
-    return Pool(slopes, centres, scales, biases)
+    curve = fit_correction(_logits(z, slopes, biases).ravel(), tags.ravel())
+    return Pool(slopes, centres, scales, biases, *curve)
 
 
 def _logits(z: Sequence[Floats], slopes: Floats, biases: Floats) -> Floats:

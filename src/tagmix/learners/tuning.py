@@ -19,7 +19,7 @@ from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.evaluation.search import PASSES, line_search
 from tagmix.learners.calibration import fit_calibration, probabilities
-from tagmix.learners.context.tuning import choose_by_agreement, instances_of
+from tagmix.learners.context.tuning import COARSE, choose_by_agreement, instances_of
 from tagmix.learners.emm import EMM
 
 START = 0.1
@@ -80,14 +80,21 @@ def choose_evidence(
 
 
 def most_tried(emm: EMM, bags: Bags) -> int:
-    """Return the most settings that are tried: every second value for all at once, then along each one.
+    """Return the most settings that are tried.
+
+    With a context: a few κ for each model alone, for each that may join, then along each one. Without: every
+    second value for all at once, then along each one.
 
     >>> bags = Bags({"sift": np.ones((1, 2), int), "network": np.ones((1, 2))}, [0, 1])
     >>> most_tried(EMM(), bags), most_tried(EMM(context="kernel"), bags)
-    (28, 40)
+    (28, 51)
     """
-    n = len(bags.views) if emm.context is None else len(instances_of(bags))
-    return len(VALUES) if n == 1 else len(VALUES[::2]) + PASSES * (len(VALUES) - 1) * n
+    along = PASSES * (len(VALUES) - 1)
+    if emm.context is not None:
+        n, coarse = len(instances_of(bags)), len(VALUES[COARSE])
+        return coarse * (2 * n - 1) + along * n
+    n = len(bags.views)
+    return len(VALUES) if n == 1 else len(VALUES[::2]) + along * n
 
 
 def _some(bags: Bags, seed: int, enough: int = ENOUGH) -> Bags:

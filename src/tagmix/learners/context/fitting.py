@@ -81,12 +81,13 @@ class Regions(NamedTuple):
 class Trial(NamedTuple):
     """What held-out pictures say of a model of regions and of the context's powers.
 
-    ``agreement``: the share of regions whose tag a caption would not change, by power. ``coverage``: the
-    share of the captions' tags that some region gets when the caption is known. ``shares``: pictures × tags,
-    by power.
+    ``agreement``: the share of regions whose tag a caption would not change, by power. ``alone``: the same
+    without any context. ``coverage``: the share of the captions' tags that some region gets when the caption
+    is known. ``shares``: pictures × tags, by power.
     """
 
     agreement: dict[float, float]
+    alone: float
     coverage: float
     shares: dict[float, Any]
 
@@ -158,7 +159,7 @@ def try_powers(
 ) -> Trial:
     """Hold pictures out in turn, learn regions from the others, and try each power on the held-out ones."""
     agreeing = dict.fromkeys(powers, 0)
-    n_regions = n_tags = n_covered = 0
+    n_regions = n_alone = n_tags = n_covered = 0
     shape = (len(held_out.rows) if with_shares else 0, bags.n_tags)
     shares = {power: np.zeros(shape, dtype=np.float32) for power in powers}
     for at, shard, evidence in _held_out_evidence(bags, held_out, regions, folds, seed):
@@ -168,6 +169,7 @@ def try_powers(
         captioned = np.where(own, evidence, -np.inf).argmax(axis=1)
         pairs = np.repeat(np.arange(len(shard)), sizes) * bags.n_tags + captioned
         n_regions += len(evidence)
+        n_alone += int((evidence.argmax(axis=1) == captioned).sum())
         n_tags += shard.captions.nnz
         n_covered += len(np.unique(pairs))
         for power in powers:
@@ -177,7 +179,7 @@ def try_powers(
                 sums = np.add.reduceat(softmax(logits, axis=1), shard.offsets[:-1], axis=0)
                 shares[power][at] = sums / sizes[:, None]
     agreement = {power: n / max(1, n_regions) for power, n in agreeing.items()}
-    return Trial(agreement, n_covered / max(1, n_tags), shares)
+    return Trial(agreement, n_alone / max(1, n_regions), n_covered / max(1, n_tags), shares)
 
 
 def _held_out_evidence(

@@ -12,10 +12,11 @@ RIDGE = 1.0
 
 def scorers_of(bags: Bags, settings: Settings) -> dict[str, InstanceModel]:
     """Return the linear instances that the settings name, trained on these pictures' captions."""
-    return {name: _scorer(bags, name, settings) for name in settings.evidence if name.endswith(LINEAR)}
+    return {name: scorer_of(bags, name, settings) for name in settings.evidence if name.endswith(LINEAR)}
 
 
-def _scorer(bags: Bags, name: str, settings: Settings) -> Linear:
+def scorer_of(bags: Bags, name: str, settings: Settings) -> Linear:
+    """Return one of them."""
     view = view_of(name)
     alone = Bags({view: bags.views[view]}, bags.offsets, tags=bags.captions, tag_names=bags.tag_names)
     learnt = MaxPooling(ridge=RIDGE).fit(alone)

@@ -91,7 +91,7 @@ def test_a_pool_that_has_settled_needs_no_more_rounds(monkeypatch):
 
 
 def test_a_link_that_slopes_cannot_follow_is_followed_by_the_curve():
-    """True odds rise in a step: probabilities of the slopes alone are off by more, those of the curve are not."""
+    """True odds rise in a step: the slopes' probabilities are far off, those of the curve are not."""
     rng = np.random.default_rng(4)
     scores = rng.random((6000, 3))
     true = np.where(scores > 0.6, 0.8, 0.05)

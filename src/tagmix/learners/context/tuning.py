@@ -30,7 +30,7 @@ from tagmix.model.params import LINEAR, Params
 FOLDS = 3
 # κ that a model is tried at first, of steps of three: the fine search follows.
 COARSE = slice(2, None, 2)
-# The search begins with a model that names tags of the caption at least this often, beside the best.
+# The search begins with a model that is at least so good without context, beside the best one there.
 AS_WELL = 0.5
 
 
@@ -72,9 +72,9 @@ def choose_by_agreement(
 def _grown(names: Sequence[str], coarse: Sequence[float], ask: "_Asking") -> Setting:
     """Return the best model alone, and what gains by joining it, at coarse κ."""
     singles = {name: max(({name: kappa} for kappa in coarse), key=ask.worth) for name in names}
-    enough = AS_WELL * max(ask(single).alone for single in singles.values())
+    enough = AS_WELL * max(ask.known_alone(single) for single in singles.values())
     order = sorted(names, key=lambda name: -ask.worth(singles[name]))
-    first = next(name for name in order if ask(singles[name]).alone >= enough)
+    first = next(name for name in order if ask.known_alone(singles[name]) >= enough)
     best = singles[first]
     for name in order:
         if name != first:
@@ -98,6 +98,11 @@ class _Asking:
         """Return agreement × coverage."""
         trial = self(evidence)
         return max(trial.agreement.values()) * trial.coverage
+
+    def known_alone(self, evidence: Setting) -> float:
+        """Return agreement × coverage of the evidence without any context."""
+        trial = self(evidence)
+        return trial.alone * trial.coverage
 
     def worth_beside(self, evidence: Setting, best: Setting) -> float:
         """Return the same; nothing if regions are named worse without a context than by the best so far."""

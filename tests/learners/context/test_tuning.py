@@ -1,0 +1,59 @@
+"""Which instance models are taken, given what held-out pictures say of each mixture."""
+
+import pytest
+
+from tagmix.learners.context.fitting import Trial
+from tagmix.learners.context.tuning import _Asking, _grown
+
+
+def told(*said):
+    """Return what asks nobody: (κ, agreement, agreement without context, coverage) was said before."""
+    ask = _Asking.__new__(_Asking)
+    ask.progress = None
+    ask.asked = {
+        frozenset(kappa.items()): (kappa, Trial({1.0: agreement}, alone, coverage, {}))
+        for kappa, agreement, alone, coverage in said
+    }
+    return ask
+
+
+PLACE = ({"place": 1.0}, 0.85, 0.17, 0.96)
+SIFT = ({"sift": 1.0}, 0.875, 0.405, 0.92)
+NETWORK = ({"network": 1.0}, 0.91, 0.735, 0.94)
+
+
+def test_the_search_begins_with_what_names_tags_not_with_what_is_merely_consistent():
+    ask = told(PLACE, SIFT, ({"sift": 1.0, "place": 1.0}, 0.8, 0.5, 0.9))
+    assert ask.worth(PLACE[0]) > ask.worth(SIFT[0])
+    assert _grown(["place", "sift"], [1.0], ask) == {"sift": 1.0}
+
+
+def test_evidence_of_the_scene_does_not_keep_others_from_beginning():
+    """It names tags of the caption without context, but one tag a picture: what it covers counts too."""
+    scene = ({"scene": 1.0}, 0.99, 0.9, 0.55)
+    ask = told(scene, ({"sift": 1.0}, 0.95, 0.36, 1.0), ({"sift": 1.0, "scene": 1.0}, 0.9, 0.8, 0.8))
+    assert _grown(["scene", "sift"], [1.0], ask) == {"sift": 1.0}
+
+
+@pytest.mark.parametrize(("alone", "joins"), [(0.74, True), (0.73, False)])
+def test_a_model_joins_if_it_gains_and_regions_are_named_no_worse_without_context(alone, joins):
+    ask = told(NETWORK, PLACE, ({"network": 1.0, "place": 1.0}, 0.9, alone, 0.97))
+    assert _grown(["place", "network"], [1.0], ask) == {"network": 1.0} | ({"place": 1.0} if joins else {})
+
+
+def test_a_model_that_gains_nothing_does_not_join():
+    ask = told(NETWORK, SIFT, ({"network": 1.0, "sift": 1.0}, 0.91, 0.8, 0.93))
+    assert _grown(["network", "sift"], [1.0], ask) == {"network": 1.0}
+
+
+def test_each_model_comes_with_its_best_kappa():
+    ask = told(
+        NETWORK,
+        ({"network": 3.0}, 0.92, 0.735, 0.94),
+        ({"sift": 1.0}, 0.8, 0.4, 0.9),
+        ({"sift": 3.0}, 0.7, 0.4, 0.9),
+        ({"network": 3.0, "sift": 1.0}, 0.93, 0.75, 0.94),
+        ({"network": 3.0, "sift": 3.0}, 0.94, 0.75, 0.94),
+    )
+    assert _grown(["sift", "network"], [1.0, 3.0], ask) == {"network": 3.0, "sift": 3.0}
+    assert list(ask.tried(["sift", "network"]))[0] == ({"sift": 0.0, "network": 1.0}, 0.91 * 0.94)

@@ -56,4 +56,4 @@ def test_each_model_comes_with_its_best_kappa():
         ({"network": 3.0, "sift": 3.0}, 0.94, 0.75, 0.94),
     )
     assert _grown(["sift", "network"], [1.0, 3.0], ask) == {"network": 3.0, "sift": 3.0}
-    assert list(ask.tried(["sift", "network"]))[0] == ({"sift": 0.0, "network": 1.0}, 0.91 * 0.94)
+    assert next(ask.tried(["sift", "network"])) == ({"sift": 0.0, "network": 1.0}, 0.91 * 0.94)

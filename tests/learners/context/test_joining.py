@@ -199,7 +199,7 @@ def test_no_calibration_that_is_asked_has_seen_a_twin(monkeypatch):
     monkeypatch.setattr(fitting, "probabilities", ask)
     odds = np.arange(40.0)[:, None] + np.zeros(3)
     fitting._calibrated(odds, np.tile(np.eye(3), (14, 1))[:40], 0, np.arange(40) // 2)
-    assert len(known) == 6  # five folds, and all
+    assert len(known) == fitting.CALIBRATIONS + 1  # folds, and all
 
 
 def test_rates_of_a_power_beyond_sense_stay_numbers_in_the_order_of_the_context():

@@ -110,3 +110,12 @@ def test_the_curve_keeps_the_order():
     raw, curved = flat.logits(scores).ravel(), pool.logits(scores).ravel()
     order = np.argsort(raw, kind="stable")
     assert (np.diff(curved[order]) >= 0).all()
+
+
+def test_where_the_steps_begin_does_not_change_where_they_end(monkeypatch):
+    scores, _, tags = planted(np.random.default_rng(6), n=500)
+    plain = fit_pool(scores, tags)
+    monkeypatch.setattr(pooling, "MANY", 100)
+    begun = fit_pool(scores, tags)
+    np.testing.assert_allclose(begun.slopes, plain.slopes, atol=1e-5)
+    np.testing.assert_allclose(begun.biases, plain.biases, atol=1e-5)

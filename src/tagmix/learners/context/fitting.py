@@ -36,6 +36,8 @@ USUAL_POWER = 2.0
 REGION_POWERS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 # Of the tags that are shown so many are to be right, at least.
 SHOWN_PRECISION = 0.6
+# Folds of the calibration by which the threshold is chosen: what it learns, half of the pictures would tell.
+CALIBRATIONS = 2
 # The share of a picture that a tag without any region is taken to have.
 LEAST_SHARE = 1e-3
 # Nats that a tag can be less probable than the best: beyond, it has no share and no logarithm.
@@ -128,7 +130,7 @@ def join(emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions
 def _calibrated(odds: Floats, truth: Floats, seed: int, twins: Ints) -> Calibration:
     """Return the calibration of odds, with the threshold of what is worth showing and the evening of tags."""
     p = np.empty_like(odds)
-    for train, test in twin_folds(twins, 5, seed):
+    for train, test in twin_folds(twins, CALIBRATIONS, seed):
         p[test] = probabilities(odds[test], fit_calibration(odds[train], truth[train]))
     threshold = worth_showing(SHOWN_PRECISION, p, truth)
     return fit_calibration(odds, truth)._replace(

@@ -57,8 +57,8 @@ def fit_prior(context: Any, bags: Bags, random_state: Any) -> tuple[ContextPrior
     twins = twins if twins.any() else np.arange(len(bags))  # all alike: somebody must be left
     scores = [held_out_scores(expert, bags, rows, seed, twins) for expert in experts]
     truth = bags[rows].captions.toarray().astype(np.float64)
-    logits = np.empty_like(truth)
+    whole, logits = fit_pool(scores, truth), np.empty_like(truth)
     for train, test in twin_folds(twins[rows], FOLDS, seed):
         pool = fit_pool([score[train] for score in scores], truth[train])
         logits[test] = pool.logits([score[test] for score in scores])
-    return ContextPrior(tuple(experts), fit_pool(scores, truth)), HeldOut(rows, logits, twins)
+    return ContextPrior(tuple(experts), whole), HeldOut(rows, logits, twins)

@@ -28,6 +28,8 @@ from tagmix.model.instance import InstanceModel
 from tagmix.model.params import LINEAR, Params
 
 FOLDS = 3
+# Iterations of a model that is only judged: what is left to learn after them changes no choice.
+MAX_ITER = 20
 # κ that a model is tried at first, of steps of three: the fine search follows.
 COARSE = slice(2, None, 2)
 # The search begins with a model that is at least so good without context, beside the best one there.
@@ -89,7 +91,9 @@ class _Asking:
     def __init__(
         self, emm: EMM, bags: Bags, held_out: HeldOut, seed: int, progress: Callable[[int], None] | None
     ) -> None:
-        self.emm, self.bags, self.held_out, self.seed, self.progress = emm, bags, held_out, seed, progress
+        short = {"max_iter": min(MAX_ITER, emm.max_iter)}
+        self.emm = EMM(**{**emm.get_params(deep=False), **short})
+        self.bags, self.held_out, self.seed, self.progress = bags, held_out, seed, progress
         self.counted = {view: is_sparse(matrix) for view, matrix in bags.views.items()}
         self.scorers: dict[tuple[int, str], InstanceModel] = {}
         self.asked: dict[frozenset[tuple[str, float]], tuple[Setting, Trial]] = {}

@@ -14,7 +14,15 @@ import matplotlib.pyplot as plt
 from rich.console import Console
 from rich.table import Table
 
-ALL = ("bench_training", "bench_map", "bench_margin", "bench_scaling", "bench_pictures", "bench_segment")
+ALL = (
+    "bench_training",
+    "bench_context",
+    "bench_map",
+    "bench_margin",
+    "bench_scaling",
+    "bench_pictures",
+    "bench_segment",
+)
 OUT = Path("bench-out")
 COLUMNS = ("what", "ours", "ncuts", "graph", "grid", "scikit-image", "peer")
 

@@ -69,8 +69,7 @@ class EMM(BagsEstimator):
     ----------
     params_ : λ, the words of each tag, w.
     bound_history_ : the bound after each E-step. ``n_iter_``, ``converged_``.
-    margin_ : the margin problem's solution, with its duality gap; None for "likelihood".
-    tag_names_ : the tags in column order.
+    margin_ : the margin problem's solution, with its gap; None for "likelihood". ``tag_names_``: the tags.
     calibration_ : slopes, biases, thresholds and evening of the tags; None if it was left out.
     context_ : the fitted context with its powers; None for the paper.
     calibrated_for_ : the inference and the ranking that it was learnt with.
@@ -220,14 +219,10 @@ class EMM(BagsEstimator):
 
     def top_tags(self, X: Any, k: int = 5, *, even: bool = False, rates: Any = None) -> Ints:
         """Return the numbers of the k best tags of each image, best first; ``even`` as in ``even_scores``."""
-        scores = self.even_scores if even else self.predict_proba
-        return metrics.top_tags(scores(X, rates=rates), k)
+        return metrics.top_tags((self.even_scores if even else self.predict_proba)(X, rates=rates), k)
 
     def even_scores(self, X: Any, *, rates: Any = None) -> Floats:
-        """Return the probability of each tag / its frequency^a, images × tags: to rank by, not to believe.
-
-        Rare tags then count as much as frequent ones: a was chosen by the mean F1 of tags on held-out images.
-        """
+        """Return p(tag) / its frequency^a, images × tags: ranked so, rare tags count as much as others."""
         marginals = self.predict_marginals(X, rates=rates)  # first: it asks for a fit and a calibration
         return marginals * self.calibration_.evening
 
@@ -283,10 +278,9 @@ class EMM(BagsEstimator):
         return explainer.explain_all(bags, self._free_regions(bags, own), n_words)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the top-k accuracy against the bags' own tags, or ``y``.
+        """Return the top-k accuracy (``tagmix.top_k_accuracy``) against the bags' own tags, or ``y``.
 
-        It is the micro-averaged F1 of the k best tags (``tagmix.top_k_accuracy``), with k = 5, or half
-        of the model's tags where they are fewer than 10: showing all of them would tell nothing.
+        k is 5, or half of the model's tags where they are fewer than 10: showing all would tell nothing.
         """
         check_is_fitted(self)
         bags = as_bags(self, X, y)

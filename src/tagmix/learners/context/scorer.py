@@ -8,7 +8,7 @@ from tagmix.model.params import LINEAR, Settings, view_of
 
 # The ridge of the scorer. On MSRC regions .3, 1 and 3 differ by less than .002.
 RIDGE = 1.0
-# A tag has settled earlier than in ``MaxPooling`` alone: what is left changes no name, at four times the price.
+# A tag has settled earlier than in ``MaxPooling`` alone: what is left changes no name, and costs most.
 TOLERANCE = 1e-2
 
 

@@ -31,10 +31,8 @@ def check_fit(describer: Describer, model: EMM) -> None:
             "an annotator needs a fitted describer and a fitted model, got one that is not: fit both, or "
             "use tagmix.annotate.train."
         )
-    own = describer.network.widths if describer.network else {}
-    # a network's views may be left out, words may not
-    widths = {v: width for v, width in describer.widths().items() if v in model.widths_ or v not in own}
-    if widths != model.widths_:
+    widths = describer.widths()
+    if not model.widths_.items() <= widths.items():  # a model need not read every view
         raise ParameterError(
             f"the model was trained on {_shown(model.widths_)}, the describer gives {_shown(widths)}: pass "
             "the describer that made the model's bags."

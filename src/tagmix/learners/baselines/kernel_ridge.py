@@ -101,9 +101,10 @@ class KernelRidge(PictureLearner):
         landmarks = _some(len(gallery), self.max_landmarks, rng)
         fit = exact if len(landmarks) == len(gallery) else by_landmarks
         ridges = [ridge * factor for factor in RIDGES_AROUND]
-        self.coefficients_, self.ridge_, self.loo_accuracy_, self.leverages_ = fit(
-            gallery, tags, landmarks, weights, ridges
-        )
+        found = fit(gallery, tags, landmarks, weights, ridges)
+        # In the order of a file, because products of another order differ in their last bits
+        self.coefficients_ = np.ascontiguousarray(found.coefficients)
+        self.ridge_, self.loo_accuracy_, self.leverages_ = found[1:]
         self.means_ = _means(tags)
         self._keep(
             Gallery(taken(gallery.views, landmarks), gallery.scales, self.distance, gallery.memory), weights

@@ -100,6 +100,15 @@ def test_a_mirrored_annotator_comes_back_mirrored(album: Album, tmp_path: Path) 
     assert list(back.annotate(photos)) == list(annotator.annotate(photos))
 
 
+def test_regions_named_by_colour_alone_have_an_annotator_and_a_file(album: Album, tmp_path: Path) -> None:
+    model = EMM(calibration_folds=2, context="kernel")
+    annotator = train(album.keep_tags(4), Describer(**QUICK), model, evidence={"colour": 0.1}).annotator
+    assert list(annotator.model.widths_) == ["colour"]
+    annotator.save(tmp_path / "colour.tagmix")
+    photos = [item.image for item in album][:5]
+    assert list(load(tmp_path / "colour.tagmix").annotate(photos)) == list(annotator.annotate(photos))
+
+
 def test_a_file_from_before_words_could_be_mirrored_says_the_same_as_ever(
     album: Album, training: Training, stored: Path, tmp_path: Path
 ) -> None:

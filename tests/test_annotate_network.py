@@ -48,7 +48,7 @@ def test_emm_learns_from_words_and_from_the_network(album, training):
     assert list(chosen.evidence) == ["sift", "colour", "place", "map"]
     with_context = EMM(calibration_folds=2, context="kernel")
     chosen = train(album.keep_tags(3), training.annotator.describer, with_context).choice
-    assert 0 < len(chosen.evidence)
+    assert chosen.evidence
     assert chosen.evidence.keys() <= {"sift", "colour", "place", "map", "map:linear"}
 
 

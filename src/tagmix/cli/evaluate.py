@@ -22,7 +22,7 @@ from tagmix.experiments.run import Outcome, run_all, shown
 from tagmix.report.contest.files import write_report
 from tagmix.storage import get
 
-USUAL = ("frequency", "EMM_calibrated", "KNN", "KernelRidge")
+USUAL = ("frequency", "EMM_context", "KNN", "KernelRidge")
 
 
 class LearnerName(click.Choice):  # type: ignore[type-arg]  # it takes no type before click 8.2

@@ -17,6 +17,7 @@ from rich.table import Table
 ALL = (
     "bench_training",
     "bench_context",
+    "bench_choice",
     "bench_map",
     "bench_margin",
     "bench_scaling",

@@ -67,6 +67,17 @@ def test_parts_without_any_tag_have_no_say(monkeypatch):
     np.testing.assert_allclose(evening_of(p, tags), counts**-best)
 
 
+@pytest.mark.parametrize(("n", "n_parts"), [(AT_A_TIME, 1), (AT_A_TIME + 1, 2), (2 * AT_A_TIME, 2)])
+def test_parts_are_as_few_as_can_be_and_dealt_by_the_seed(monkeypatch, n, n_parts):
+    asked = []
+    monkeypatch.setattr(evening, "per_tag_f1", lambda tags, scores, k: asked.append(tags) or 0.0)
+    p, tags = uneven_album(n=n)
+    evening_of(p, tags, seed=3)
+    assert len(asked) == n_parts * len(POWERS)
+    order = np.random.default_rng(3).permutation(n)
+    np.testing.assert_array_equal(np.vstack(asked[:n_parts]), tags[order])
+
+
 def test_evened_rankings_find_more_tags_on_pictures_that_were_not_seen():
     p, tags = uneven_album(n=1000)
     fresh, truth = uneven_album(n=500, seed=9)

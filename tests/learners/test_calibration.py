@@ -268,3 +268,8 @@ def test_the_threshold_of_a_tag_has_the_best_f1_of_its_own_and_of_all_tags_toget
             )
 
         assert f1(found[tag]) == pytest.approx(max(f1(t) for t in GRID), rel=1e-12)
+
+
+def test_a_threshold_that_is_exactly_as_precise_as_asked_for_is_precise_enough():
+    p, tags = np.array([[0.9, 0.8, 0.7, 0.6, 0.5]]), np.array([[1.0, 0.0, 1.0, 0.0, 1.0]])
+    assert worth_showing(0.6, p, tags) == 0.5

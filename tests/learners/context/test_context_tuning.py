@@ -76,7 +76,9 @@ def test_each_fold_has_a_scorer_of_its_own_pictures_which_every_kappa_shares(mon
         return Trial({1.0: 0.5}, 0.5, 0.5, {})
 
     monkeypatch.setattr(tuning, "scorer_of", scorer_of)
-    monkeypatch.setattr(tuning, "learn_regions", lambda emm, settings, part, fold, scorers: used.append(scorers))
+    monkeypatch.setattr(
+        tuning, "learn_regions", lambda emm, settings, part, fold, scorers: used.append(scorers)
+    )
     monkeypatch.setattr(tuning, "try_powers", try_powers)
     ask = _Asking(EMM(context="kernel"), bags, None, 0, None)
     for kappa in (0.1, 0.3):

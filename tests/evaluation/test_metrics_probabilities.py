@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from tagmix import ParameterError
+from tagmix.evaluation import blocks
 from tagmix.evaluation.blocks import quotient
 from tagmix.evaluation.metrics import calibration_error, effective_tags, share_of_zeros
 from tagmix.evaluation.probabilities import reliability, worth_parts
@@ -164,3 +165,28 @@ def test_precision_of_nothing_shown_has_no_value():
 def test_what_is_shown_must_be_of_the_same_pictures():
     with pytest.raises(ParameterError, match=r"one shape, got \(2, 2\) and \(1, 2\)"):
         worth_parts(TRUE, np.ones((1, 2)))
+
+
+@pytest.mark.parametrize(("low", "high"), [(1e-12, 1e-3), (0.5, 0.501), (0.0, 1e-15)])
+def test_bins_of_equal_mass_part_probabilities_that_differ_little_or_are_small(low, high):
+    said, true = np.array([[high, low, high, low]]), np.array([[0, 1, 0, 1]])
+    expected = (abs(2 * low - 2) + 2 * high) / 4
+    assert calibration_error(true, said, 2) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_cell_of_many_pairs_is_put_where_its_middle_is():
+    said, true = np.repeat([[0.1, 0.5, 0.9]], [1, 6, 3], axis=1), np.zeros((1, 10))
+    true[0, :9] = 1  # the middle of the six is at 4 of 10, in the first half
+    expected = (abs(0.1 + 3.0 - 7) + abs(2.7 - 2)) / 10
+    assert calibration_error(true, said, 2) == pytest.approx(expected, rel=1e-12)
+
+
+def test_sums_of_bins_do_not_depend_on_how_many_pictures_are_read_at_once(monkeypatch):
+    rng = np.random.default_rng(5)
+    said = rng.random((13, 4))
+    true = rng.random(said.shape) < said
+    whole, error = reliability(true, said), calibration_error(true, said)
+    monkeypatch.setattr(blocks, "BLOCK", 12)
+    for one, other in zip(reliability(true, said), whole, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert calibration_error(true, said) == pytest.approx(error, rel=1e-12)

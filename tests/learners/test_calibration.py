@@ -2,9 +2,20 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from tagmix import EMM
-from tagmix.learners.calibration import fit_calibration, probabilities, worth_showing
+from tagmix.learners.calibration import (
+    BIAS_SPREAD,
+    GRID,
+    PSEUDO_TAGS,
+    SLOPE_SPREAD,
+    _best_thresholds,
+    fit_calibration,
+    probabilities,
+    worth_showing,
+)
 
 LIMIT = 0.03
 
@@ -212,3 +223,53 @@ def test_what_is_worth_showing_has_the_best_f1_of_all_thresholds_that_are_precis
     assert tags[p >= found].mean() >= precision
     assert f1(found) == max(f1(t) for t in precise)
     assert worth_showing(1.0, p, np.zeros_like(p)) == p.max()
+
+
+@pytest.mark.parametrize("spread", [0.3, 3.0])
+def test_slopes_and_biases_of_tags_are_those_that_a_general_minimiser_finds(spread):
+    rng = np.random.default_rng(8)
+    x = rng.normal(-3.0, 1.0, (80, 4))
+    tags = (rng.random(x.shape) < expit(spread * (x + 3.0) + [1.0, 0.0, -1.0, -2.0])).astype(float)
+    found = fit_calibration(np.exp(x), tags)
+    z = x - x[tags > 0].mean()
+
+    def loss(ab, z, tags):
+        logits = ab[0] * z + ab[1]
+        return (np.logaddexp(0, logits) - tags * logits).sum()
+
+    common = minimize(loss, [1.0, 0.0], (z, tags), options={"gtol": 1e-6}).x
+    for tag in range(4):
+
+        def away(ab, tag=tag):
+            pull = ((ab[0] - common[0]) / (SLOPE_SPREAD * common[0])) ** 2 + (
+                (ab[1] - common[1]) / BIAS_SPREAD
+            ) ** 2
+            return loss(ab, z[:, tag], tags[:, tag]) + pull / 2
+
+        slope, bias = minimize(away, common, options={"gtol": 1e-6}).x
+        assert slope > 0
+        assert found.slopes[tag] == pytest.approx(slope, rel=1e-3)
+        assert found.biases[tag] == pytest.approx(bias - slope * x[tags > 0].mean(), rel=1e-3, abs=1e-3)
+
+
+def test_the_threshold_of_a_tag_has_the_best_f1_of_its_own_and_of_all_tags_together():
+    rng = np.random.default_rng(9)
+    p = np.round(rng.random((300, 3)) ** 2, 2)
+    tags = (rng.random(p.shape) < [1.0, 0.6, 0.2] * p).astype(float)
+    share, found = PSEUDO_TAGS / tags.sum(), _best_thresholds(p, tags)
+    for tag in range(3):
+
+        def f1(t, tag=tag):
+            shown = p >= t
+            hits, offered = (tags * shown).sum(axis=0), shown.sum(axis=0)
+            given = tags.sum(axis=0)
+            return (hits[tag] + share * hits.sum()) / (
+                offered[tag] + given[tag] + share * (offered.sum() + given.sum())
+            )
+
+        assert f1(found[tag]) == pytest.approx(max(f1(t) for t in GRID), rel=1e-12)
+
+
+def test_a_threshold_that_is_exactly_as_precise_as_asked_for_is_precise_enough():
+    p, tags = np.array([[0.9, 0.8, 0.7, 0.6, 0.5]]), np.array([[1.0, 0.0, 1.0, 0.0, 1.0]])
+    assert worth_showing(0.6, p, tags) == 0.5

@@ -5,6 +5,7 @@ import pytest
 
 from tagmix import EMM, planted_topics, sample_bags
 from tagmix.evaluation.metrics import top_tags
+from tagmix.learners import evening
 from tagmix.learners.evening import AT_A_TIME, POWERS, evening_of
 
 
@@ -51,6 +52,32 @@ def test_pictures_are_judged_a_part_at_a_time():
     np.testing.assert_allclose(evening_of(p, tags), counts ** -max(POWERS, key=reached))
 
 
+def test_parts_without_any_tag_have_no_say(monkeypatch):
+    monkeypatch.setattr(evening, "AT_A_TIME", 50)
+    p, tags = uneven_album(n=500, seed=2)
+    parts = np.array_split(np.random.default_rng(0).permutation(len(p)), 10)
+    tags[parts[3]] = 0
+    counts = tags.sum(axis=0) + 1
+
+    def reached(a):
+        return sum(mean_f1(tags[rows], p[rows] * counts**-a) for rows in parts if tags[rows].any())
+
+    best = max(POWERS, key=reached)
+    assert best > 0
+    np.testing.assert_allclose(evening_of(p, tags), counts**-best)
+
+
+@pytest.mark.parametrize(("n", "n_parts"), [(AT_A_TIME, 1), (AT_A_TIME + 1, 2), (2 * AT_A_TIME, 2)])
+def test_parts_are_as_few_as_can_be_and_dealt_by_the_seed(monkeypatch, n, n_parts):
+    asked = []
+    monkeypatch.setattr(evening, "per_tag_f1", lambda tags, scores, k: asked.append(tags) or 0.0)
+    p, tags = uneven_album(n=n)
+    evening_of(p, tags, seed=3)
+    assert len(asked) == n_parts * len(POWERS)
+    order = np.random.default_rng(3).permutation(n)
+    np.testing.assert_array_equal(np.vstack(asked[:n_parts]), tags[order])
+
+
 def test_evened_rankings_find_more_tags_on_pictures_that_were_not_seen():
     p, tags = uneven_album(n=1000)
     fresh, truth = uneven_album(n=500, seed=9)
@@ -68,6 +95,11 @@ def test_tags_of_one_frequency_keep_their_order():
 
 def test_no_tag_anywhere_leaves_the_order_alone():
     np.testing.assert_array_equal(evening_of(np.full((3, 4), 0.5), np.zeros((3, 4))), np.ones(4))
+
+
+def test_where_every_power_is_as_good_probabilities_stay_as_they_are():
+    tags = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    np.testing.assert_array_equal(evening_of(tags, tags), [1.0, 1.0])
 
 
 @pytest.fixture(scope="module")

@@ -202,3 +202,10 @@ def test_a_linear_scorer_is_a_dot_product_and_a_bias(bags, kernels):
     scorer.add_evidence(bags.views["net"], 2.0, bags.offsets, entries, own)
     np.testing.assert_allclose(every, 2 * expected.ravel(), rtol=1e-9)
     np.testing.assert_allclose(own, 2 * own_blocks(bags, expected), rtol=1e-9)
+
+
+def test_columns_that_others_add_up_to_bring_no_direction_of_their_own():
+    rng = np.random.default_rng(8)
+    view = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 12))
+    assert Projection.of(view).axes.shape == (12, 2)
+    assert Gaussian.empty(N_TAGS, view).spread == pytest.approx(6.0)

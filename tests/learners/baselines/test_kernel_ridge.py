@@ -159,3 +159,41 @@ def test_a_file_gives_the_same_scores_back_and_a_wrong_one_is_refused(tmp_path, 
 def test_settings_that_make_no_sense_are_refused_when_fitted(train, setting):
     with pytest.raises(ParameterError, match=setting):
         KernelRidge(**{setting: 0}).fit(train)
+
+
+@pytest.fixture(scope="module")
+def uneven(train):
+    """Pictures whose tags are of very different frequency, their distances and half of them as landmarks."""
+    kept = np.random.default_rng(2).random(train.tags.shape) < np.geomspace(1.0, 0.1, train.n_tags)
+    bags = train.with_tags(train.tags.toarray() * kept, train.tag_names)
+    gallery = gallery_of(whole_pictures(bags, "hellinger"), "hellinger", 1e9)
+    return bags, gallery, np.arange(0, len(bags), 2)
+
+
+@pytest.mark.parametrize("fit", [exact, by_landmarks])
+def test_of_several_ridges_the_best_is_kept_with_its_own_leverages(uneven, fit):
+    bags, gallery, marks = uneven
+    ridges = [1e-4, 0.5, 1e3]
+    alone = [fit(gallery, bags.captions, marks, np.ones(1), [ridge]) for ridge in ridges]
+    best = max(alone, key=lambda one: one.accuracy)
+    assert len({one.accuracy for one in alone}) == 3
+    assert best.ridge == 0.5
+    together = fit(gallery, bags.captions, marks, np.ones(1), ridges)
+    assert together[1:3] == best[1:3]
+    np.testing.assert_array_equal(together.coefficients, best.coefficients)
+    np.testing.assert_array_equal(together.leverages, best.leverages)
+
+
+def test_a_ridge_is_judged_by_scores_that_know_how_frequent_tags_are(uneven):
+    bags, gallery, _ = uneven
+    tags = bags.tags.toarray()
+    centred, everyone = tags - tags.mean(axis=0), np.arange(len(bags))
+    spared = left_out(np.exp(-gallery.between(gallery.views)[0]), centred, 2.0)[1]
+    expected = top_k_accuracy(tags, spared + tags.mean(axis=0), 5)
+    assert abs(expected - top_k_accuracy(tags, spared, 5)) > 0.01
+    assert exact(gallery, bags.captions, everyone, np.ones(1), [2.0]).accuracy == pytest.approx(expected)
+
+
+def test_the_ridge_that_was_searched_is_kept_or_halved_or_doubled(train, monkeypatch):
+    monkeypatch.setattr(KernelRidge, "_search", lambda *how: (np.ones(1), 40.0))
+    assert KernelRidge().fit(train).ridge_ in (20.0, 40.0, 80.0)

@@ -1,9 +1,12 @@
 """Which instance models are taken, given what held-out pictures say of each mixture."""
 
+import numpy as np
 import pytest
 
+from tagmix import EMM, Bags
+from tagmix.learners.context import tuning
 from tagmix.learners.context.fitting import Trial
-from tagmix.learners.context.tuning import _Asking, _grown
+from tagmix.learners.context.tuning import _Asking, _grown, choose_by_agreement
 
 
 def told(*said):
@@ -57,3 +60,45 @@ def test_each_model_comes_with_its_best_kappa():
     )
     assert _grown(["sift", "network"], [1.0, 3.0], ask) == {"network": 3.0, "sift": 3.0}
     assert next(ask.tried(["sift", "network"])) == ({"sift": 0.0, "network": 1.0}, 0.91 * 0.94)
+
+
+def test_each_fold_has_a_scorer_of_its_own_pictures_which_every_kappa_shares(monkeypatch):
+    bags = Bags({"net": np.eye(8)}, np.arange(9), tags=np.eye(8, dtype=int))
+    parts, learnt, used = [bags[:5], bags[3:]], [], []
+
+    def scorer_of(part, name, settings):
+        learnt.append((name, part.ids))
+        return part.ids
+
+    def try_powers(bags, held_out, regions, *how, with_shares):
+        for fold, part in enumerate(parts):
+            regions.learn(part, fold)
+        return Trial({1.0: 0.5}, 0.5, 0.5, {})
+
+    monkeypatch.setattr(tuning, "scorer_of", scorer_of)
+    monkeypatch.setattr(
+        tuning, "learn_regions", lambda emm, settings, part, fold, scorers: used.append(scorers)
+    )
+    monkeypatch.setattr(tuning, "try_powers", try_powers)
+    ask = _Asking(EMM(context="kernel"), bags, None, 0, None)
+    for kappa in (0.1, 0.3):
+        ask({"net:linear": kappa})
+    assert learnt == [("net:linear", part.ids) for part in parts]
+    assert used == [{"net:linear": part.ids} for part in parts] * 2
+
+
+@pytest.mark.parametrize(("alone", "chosen"), [(0.5, 0.4), (0.49, 0.3)])
+def test_a_finer_kappa_is_taken_if_it_gains_and_regions_are_named_no_worse_without_context(
+    monkeypatch, alone, chosen
+):
+    ask = told(
+        ({"sift": 0.2}, 0.7, 0.5, 0.9),
+        ({"sift": 0.3}, 0.8, 0.5, 0.9),
+        ({"sift": 0.4}, 0.9, alone, 0.9),
+        ({"sift": 0.5}, 0.7, 0.5, 0.9),
+    )
+    monkeypatch.setattr(tuning, "fit_prior", lambda *how: (None, None))
+    monkeypatch.setattr(tuning, "_Asking", lambda *how: ask)
+    values = (0.1, 0.2, 0.3, 0.4, 0.5)
+    found = choose_by_agreement(EMM(context="kernel"), None, values, 0.3, 0, None, ["sift"]).found
+    assert found.setting == {"sift": chosen}

@@ -10,6 +10,7 @@ from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.base import TagLearner
 from tagmix.learners.calibration import fit_calibration, probabilities
 from tagmix.learners.context import fitting
+from tagmix.learners.context.experts import twin_folds
 from tagmix.learners.context.fitting import REGION_POWERS, Regions, join, try_powers
 from tagmix.learners.context.prior import HeldOut, fit_prior
 from tagmix.model.linear import Linear
@@ -208,3 +209,61 @@ def test_rates_of_a_power_beyond_sense_stay_numbers_in_the_order_of_the_context(
     assert (np.diff(rates, axis=1) < 0).all()
     usual = fitting.Context(None, 2.0, 0.0, {}).rates(np.array([[-1.0, 2.0]]))[0]
     assert usual[0] / usual[1] == pytest.approx((expit(2.0) / expit(-1.0)) ** 2)
+
+
+def test_agreement_without_context_is_that_of_the_evidence_alone(bags, held_out):
+    named = n_regions = 0
+    for n in held_out.rows:
+        own = np.flatnonzero(bags.captions.toarray()[n])
+        for x in bags.views["net"][bags.offsets[n] : bags.offsets[n + 1]]:
+            named, n_regions = named + (x.argmax() in own), n_regions + 1
+    assert try_powers(bags, held_out, told(), POWERS, 3, 0, with_shares=False).alone == named / n_regions
+
+
+def test_calibrations_are_told_who_is_whose_twin_among_the_pictures_that_were_asked(
+    monkeypatch, bags, held_out
+):
+    caught = []
+    monkeypatch.setattr(fitting, "_calibrated", lambda odds, truth, seed, twins: caught.append(twins))
+    twins = np.random.default_rng(5).permutation(N) // 2
+    join(EMM(learning="likelihood"), bags, None, held_out._replace(twins=twins), told())
+    np.testing.assert_array_equal(caught[0], twins[held_out.rows])
+
+
+def test_the_evening_is_chosen_on_probabilities_of_calibrations_that_had_not_seen_the_pictures(monkeypatch):
+    caught, p = [], np.empty((60, 4))
+    monkeypatch.setattr(fitting, "evening_of", lambda *given: caught.append(given))
+    rng = np.random.default_rng(6)
+    odds = np.exp(rng.normal(size=p.shape))
+    truth = (rng.random(p.shape) < odds / (1 + odds)).astype(float)
+    fitting._calibrated(odds, truth, 7, np.arange(60))
+    for train, test in twin_folds(np.arange(60), fitting.CALIBRATIONS, 7):
+        p[test] = probabilities(odds[test], fit_calibration(odds[train], truth[train]))
+    np.testing.assert_array_equal(caught[0][0], p)
+    assert caught[0][1] is truth
+    assert caught[0][2] == 7
+
+
+def test_regions_are_learnt_three_times_however_many_folds_there_are(bags, held_out):
+    seen = []
+    join(EMM(learning="likelihood", calibration_folds=9), bags, None, held_out, told(seen))
+    assert len(seen) == fitting.MOST_FOLDS == 3
+
+
+def test_of_powers_that_agree_equally_the_smallest_is_taken(monkeypatch, bags, held_out):
+    shares = dict.fromkeys(fitting.POWERS, np.full((100, N_TAGS), 1 / N_TAGS))
+    trial = fitting.Trial(dict.fromkeys(fitting.POWERS, 0.5), 0.5, 0.5, shares)
+    monkeypatch.setattr(fitting, "try_powers", lambda *how, with_shares: trial)
+    context = join(EMM(learning="likelihood"), bags, None, held_out, told()).context
+    assert (context.power, context.region_power) == (fitting.POWERS[0], 0.0)
+
+
+def test_the_rarest_tag_of_the_surest_context_has_a_finite_rate_at_the_largest_power():
+    rates = fitting.Context(None, 100.0, 0.0, {}).rates(np.array([[-30.0, 30.0]]))
+    assert np.isfinite(rates).all()
+    assert rates[0, 1] == 1.0 < 1e200 < rates[0, 0]
+
+
+def test_regions_add_their_power_of_the_share_and_of_the_least_one_to_the_context():
+    shares = np.array([[0.0, 1e-3, 0.999]])
+    np.testing.assert_allclose(fitting.joined(np.ones((1, 3)), shares, 0.5), 1 + 0.5 * np.log(shares + 1e-3))

@@ -119,3 +119,9 @@ def test_where_the_steps_begin_does_not_change_where_they_end(monkeypatch):
     begun = fit_pool(scores, tags)
     np.testing.assert_allclose(begun.slopes, plain.slopes, atol=1e-5)
     np.testing.assert_allclose(begun.biases, plain.biases, atol=1e-5)
+
+
+def test_scores_unlike_any_other_lead_no_further_than_the_surest_logit():
+    scores, _, tags = planted(np.random.default_rng(7), n=300)
+    far = fit_pool(scores, tags).logits([1e6 * (s - 0.5) for s in scores])
+    assert np.abs(far).max() == pooling.SUREST

@@ -1,0 +1,83 @@
+"""Which pictures a prior is tuned on where not all of them are, and that no pool hears a twin's caption."""
+
+import numpy as np
+import pytest
+
+from tagmix import Bags
+from tagmix.learners.base import TagLearner
+from tagmix.learners.context import prior
+from tagmix.learners.context.experts import held_out_scores
+from tagmix.learners.context.prior import fit_prior
+
+N, N_TAGS, COPIES = 40, 5, 3
+
+
+class Told(TagLearner):
+    """Scores that come with the pictures: no caption changes them."""
+
+    reads_dense = True
+
+    def _fit(self, bags):
+        pass
+
+    def _scores(self, bags):
+        return bags.pictures["scores"]
+
+
+@pytest.fixture(scope="module")
+def thrice():
+    """Pictures that are there three times, far from each other, with a caption for each copy."""
+    rng = np.random.default_rng(0)
+    rows = np.tile(np.arange(N), COPIES)
+    tags = (rng.random((len(rows), N_TAGS)) < 0.4).astype(int)
+    scores = {"scores": rng.random((N, N_TAGS))[rows]}
+    return Bags(rng.poisson(2.0, (N, 9))[rows], np.arange(len(rows) + 1), tags=tags, pictures=scores), rows
+
+
+def held_out_with(bags, flipped):
+    tags = bags.captions.toarray().copy()
+    tags[flipped] = 1 - tags[flipped]
+    return fit_prior(Told(), bags.with_tags(tags, bags.tag_names), 0)[1]
+
+
+@pytest.mark.parametrize("pictures", [N * COPIES, 60])
+def test_a_pool_has_not_heard_the_captions_of_twins_of_the_pictures_it_is_asked_about(
+    thrice, monkeypatch, pictures
+):
+    bags, original = thrice
+    monkeypatch.setattr(prior, "MOST_SCORES", pictures * N_TAGS)
+    honest = held_out_with(bags, [])
+    assert len(honest.rows) == pictures
+    several = np.bincount(original[honest.rows], minlength=N) > 1
+    for one in np.flatnonzero(several)[::5]:
+        lying = held_out_with(bags, np.flatnonzero(original == one))
+        own = original[honest.rows] == one
+        np.testing.assert_array_equal(lying.logits[own], honest.logits[own])
+        assert np.abs(lying.logits - honest.logits).max() > 0
+
+
+def test_a_pool_is_fitted_to_the_captions_of_the_pictures_that_were_asked_and_of_nobody_else(
+    thrice, monkeypatch
+):
+    bags, _ = thrice
+    monkeypatch.setattr(prior, "MOST_SCORES", 60 * N_TAGS)
+    honest = held_out_with(bags, [])
+    others = np.setdiff1d(np.arange(len(bags)), honest.rows)
+    np.testing.assert_array_equal(held_out_with(bags, others).logits, honest.logits)
+    assert others.min() < 60
+
+
+def test_all_experts_together_hold_no_more_scores_than_allowed(thrice, monkeypatch):
+    bags, _ = thrice
+    monkeypatch.setattr(prior, "MOST_SCORES", 60 * N_TAGS)
+    for n_experts in (1, 2, 3):
+        rows = fit_prior([Told()] * n_experts, bags, 0)[1].rows
+        assert len(rows) == 60 // n_experts
+        assert (np.diff(rows) > 0).all()
+
+
+def test_every_picture_that_is_asked_about_gets_its_own_scores(thrice):
+    bags, original = thrice
+    rows = np.array([0, 3, 17, 50, len(bags) - 1])
+    found = held_out_scores(Told(), bags, rows, 0, original)
+    np.testing.assert_array_equal(found, bags.pictures["scores"][rows])

@@ -79,6 +79,8 @@ def _newton(z: Floats, tags: Floats, start: Floats, mean: Floats, precision: Flo
         h01 = (weight * z).sum(axis=0)
         determinant = h00 * h11 - h01 * h01
         step = np.array([h11 * g0 - h01 * g1, h00 * g1 - h01 * g0]) / determinant
+        # A slope that is held at 0 does not move, and the bias moves as if it were alone.
+        step = np.where((ab[0] <= 0) & (g0 < 0), np.array([np.zeros_like(g0), g1 / h11]), step)
         ab = ab + np.clip(step, -1.0, 1.0)
         ab[0] = np.maximum(ab[0], 0.0)  # a better score never makes a tag less probable
         if np.abs(step).max() < 1e-6:

@@ -25,7 +25,7 @@ class Corpus:
 
     Memory, beyond the bags: ``BLOCKS_ALIVE`` × 8 bytes × regions of a shard × tags an image may be
     explained by, kept below ``memory``; S and the entries of every image (40 bytes × its
-    tags); two copies of μ.
+    tags); two copies of μ; of embeddings the coordinates of every region (512 bytes).
     """
 
     bags: Bags
@@ -41,15 +41,17 @@ class Corpus:
         self.shares = self.shares or [None] * len(self.shards)
         self.deltas = self.deltas or [None] * len(self.shards)
         self.entries = [None] * len(self.shards)
+        self.views: list[estep.Views | None] = [None] * len(self.shards)
 
     def rates_of(self, shard: slice) -> Floats | None:
         """Return the images' own prior rates, if they have any."""
         return None if self.rates is None else self.rates[shard]
 
-    def posteriors(self, params: Params) -> Iterator[tuple[Bags, estep.Posterior]]:
-        """Yield each shard and its guided posterior, started where the last one ended."""
+    def posteriors(self, params: Params) -> Iterator[tuple[Bags, estep.Posterior, estep.Views]]:
+        """Yield each shard, its guided posterior, started where the last one ended, and what was read."""
         for i, where in enumerate(self.shards):
             shard = self.bags[where]
+            views = self.views[i] or estep.prepared_views(shard, params)
             posterior = estep.guided_posterior(
                 shard,
                 params,
@@ -58,9 +60,10 @@ class Corpus:
                 self.deltas[i],
                 self.rates_of(where),
                 self.entries[i],
+                views,
             )
-            self.shares[i], self.entries[i] = posterior.S, posterior.entries
-            yield shard, posterior
+            self.shares[i], self.entries[i], self.views[i] = posterior.S, posterior.entries, views
+            yield shard, posterior, views
 
 
 def shard_size(bags: Bags, hard: bool, memory: float, n_tags: int | None = None) -> int:
@@ -80,8 +83,8 @@ def expectation_maximisation(
     learn_rates = corpus.rates is None and settings.bounded and not settings.given
     for _ in range(max_iter):
         total = estep.Statistics.of_nothing(params)
-        for shard, posterior in corpus.posteriors(params):
-            estep.accumulate(shard, posterior, params, settings, total)
+        for shard, posterior, views in corpus.posteriors(params):
+            estep.accumulate(shard, posterior, params, settings, total, views)
         stop = monitor.stop_after(mstep.total_bound(params, total, settings, learn_rates))
         params = mstep.update(params, total, settings, learn_eta, learn_rates)
         if stop:
@@ -103,7 +106,7 @@ def free_shares(corpus: Corpus, params: Params, inference: str) -> Counts:
 def guided_shares(corpus: Corpus, params: Params) -> Counts:
     """Return E[z̄] of every image given its caption, sparse."""
     parts = []
-    for shard, posterior in corpus.posteriors(params):
+    for shard, posterior, _ in corpus.posteriors(params):
         shares, entries = posterior.shares(shard.offsets), posterior.entries
         if entries is None:
             parts.append(_sparse(shares.reshape(len(shard), -1)))

@@ -19,7 +19,7 @@ from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.evaluation.search import PASSES, line_search
 from tagmix.learners.calibration import fit_calibration, probabilities
-from tagmix.learners.context.tuning import COARSE, choose_by_agreement, instances_of
+from tagmix.learners.context.tuning import COARSE, choose_by_agreement
 from tagmix.learners.emm import EMM
 
 START = 0.1
@@ -65,7 +65,7 @@ def choose_evidence(
         )
     shown = k or max(1, min(5, part.n_tags // 2))
     if emm.context is not None:
-        found, held_out = choose_by_agreement(emm, part, VALUES, START, seed, progress, instances)
+        found, held_out = choose_by_agreement(emm, part, VALUES, seed, progress, instances)
         tried = {tuple(setting.values()): value for setting, value in found.tried}
         reached = top_k_accuracy(part[held_out.rows].captions, held_out.logits, shown)
         return Choice(found.setting, reached, _frequency_accuracy(part, shown, folds, seed), tried)
@@ -82,18 +82,17 @@ def choose_evidence(
 def most_tried(emm: EMM, bags: Bags) -> int:
     """Return the most settings that are tried.
 
-    With a context: a few κ for each model alone, for each that may join, then along each one. Without: every
+    With a context: a few κ for each view alone, for each that may join, then along each one. Without: every
     second value for all at once, then along each one.
 
     >>> bags = Bags({"sift": np.ones((1, 2), int), "network": np.ones((1, 2))}, [0, 1])
     >>> most_tried(EMM(), bags), most_tried(EMM(context="kernel"), bags)
-    (28, 51)
+    (28, 33)
     """
     along = PASSES * (len(VALUES) - 1)
-    if emm.context is not None:
-        n, coarse = len(instances_of(bags)), len(VALUES[COARSE])
-        return coarse * (2 * n - 1) + along * n
     n = len(bags.views)
+    if emm.context is not None:
+        return len(VALUES[COARSE]) * (2 * n - 1) + along * n
     return len(VALUES) if n == 1 else len(VALUES[::2]) + along * n
 
 

@@ -4,8 +4,9 @@ Memory: a shard of R regions needs 8·R·C bytes with all tags and 8·Σ_n M_n|Y
 nothing here is as large as all regions × all tags unless the caller makes one shard of everything.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -13,6 +14,9 @@ from scipy.special import logsumexp
 from tagmix.arrays import Counts, Entries, Floats, Ints, entries_of
 from tagmix.bags import Bags
 from tagmix.model.params import Params, Settings, view_of
+
+# What each instance model reads of a shard, by its name.
+Views = Mapping[str, Any]
 
 
 @dataclass
@@ -76,22 +80,24 @@ def guided_posterior(
     delta: Floats | None = None,
     rates: Floats | None = None,
     entries: Entries | None = None,
+    views: Views | None = None,
 ) -> Posterior:
     """Return q of captioned images. ``delta`` is own entries (hard) or images × tags (soft).
 
-    ``entries``, those of the images' own tags, may be handed in by who asks again and again.
+    ``entries``, those of the images' own tags, and ``views``, as ``prepared_views`` gives them, may be handed
+    in by who asks again and again.
     """
     tags = shard.captions
     n_regions = np.diff(shard.offsets)
     if settings.given:
         entries = entries_of(tags, shard.offsets) if entries is None else entries
-        return _explain_given(shard, params, settings, entries, _equal_shares(entries))
+        return _explain_given(shard, params, settings, entries, _equal_shares(entries), views)
     if settings.hard:
         entries = entries_of(tags, shard.offsets) if entries is None else entries
         guide = own_guidance(tags, n_regions, params.weights, delta)
-        return _infer(shard, params, settings, entries, guide, start, rates)
+        return _infer(shard, params, settings, entries, guide, start, rates, views)
     guide = guidance(tags, n_regions, params.weights, settings.strength, delta)
-    return _infer(shard, params, settings, None, guide.ravel(), start, rates)
+    return _infer(shard, params, settings, None, guide.ravel(), start, rates, views)
 
 
 def free_posterior(shard: Bags, params: Params, settings: Settings, rates: Floats | None = None) -> Posterior:
@@ -109,11 +115,18 @@ def evidence_of(shard: Bags, params: Params, settings: Settings) -> Floats:
     return _evidence(shard, params, settings, None).reshape(-1, params.n_tags)
 
 
-def _evidence(shard: Bags, params: Params, settings: Settings, entries: Entries | None) -> Floats:
+def prepared_views(shard: Bags, params: Params) -> Views:
+    """Return what each instance model reads of the shard, as far as learning never changes it."""
+    return {name: model.prepared(shard.views[view_of(name)]) for name, model in params.instances.items()}
+
+
+def _evidence(
+    shard: Bags, params: Params, settings: Settings, entries: Entries | None, views: Views | None = None
+) -> Floats:
     size = shard.n_regions * params.n_tags if entries is None else int(entries.block_starts[-1])
-    block, views = np.zeros(size), shard.views
-    for view, model in params.instances.items():
-        model.add_evidence(views[view_of(view)], settings.evidence[view], shard.offsets, entries, block)
+    block, views = np.zeros(size), views or prepared_views(shard, params)
+    for name, model in params.instances.items():
+        model.add_evidence(views[name], settings.evidence[name], shard.offsets, entries, block)
     return block
 
 
@@ -125,10 +138,11 @@ def _infer(
     guide: Floats,
     start: Floats | None,
     rates: Floats | None,
+    views: Views | None = None,
 ) -> Posterior:
     rows = params.rates[None, :] if rates is None else np.ascontiguousarray(np.atleast_2d(rates))
     n_images, n_tags = len(shard), params.n_tags
-    block = _evidence(shard, params, settings, entries)
+    block = _evidence(shard, params, settings, entries, views)
     if entries is None:
         entry_starts = np.arange(n_images + 1) * n_tags
         block_starts = shard.offsets * n_tags
@@ -152,11 +166,16 @@ def _equal_shares(entries: Entries) -> Floats:
 
 
 def _explain_given(
-    shard: Bags, params: Params, settings: Settings, entries: Entries | None, log_shares: Floats
+    shard: Bags,
+    params: Params,
+    settings: Settings,
+    entries: Entries | None,
+    log_shares: Floats,
+    views: Views | None = None,
 ) -> Posterior:
     """Return q where the shares of tags are known: exact, in one step."""
     n_images, n_tags = len(shard), params.n_tags
-    block = _evidence(shard, params, settings, entries)
+    block = _evidence(shard, params, settings, entries, views)
     if entries is None:
         entry_starts, block_starts = np.arange(n_images + 1) * n_tags, shard.offsets * n_tags
     else:
@@ -179,13 +198,18 @@ def _prior_shares(entry_rates: Floats, entry_starts: Ints, region_starts: Ints) 
 
 
 def accumulate(
-    shard: Bags, posterior: Posterior, params: Params, settings: Settings, into: Statistics
+    shard: Bags,
+    posterior: Posterior,
+    params: Params,
+    settings: Settings,
+    into: Statistics,
+    views: Views | None = None,
 ) -> Statistics:
     """Return ``into`` with this shard's statistics added in place, so that no second copy is held."""
-    views = shard.views
-    for view, model in params.instances.items():
-        out = into.instances[view]
-        model.add_statistics(views[view_of(view)], posterior.phi, shard.offsets, posterior.entries, out)
+    views = views or prepared_views(shard, params)
+    for name, model in params.instances.items():
+        out = into.instances[name]
+        model.add_statistics(views[name], posterior.phi, shard.offsets, posterior.entries, out)
     into.theta += _theta_sums(posterior, params, settings)
     into.n_images += len(shard)
     into.bound += float(posterior.bound.sum())

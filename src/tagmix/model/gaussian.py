@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -49,6 +49,12 @@ class Projection:
         return small
 
 
+class Coordinates(NamedTuple):
+    """Embeddings that were projected."""
+
+    rows: Floats
+
+
 @dataclass(frozen=True)
 class Gaussian:
     """μ (tags × directions) and A = Σ⁻¹ of projected embeddings; σ² (``spread``) and ν of the prior."""
@@ -83,8 +89,12 @@ class Gaussian:
         offsets = -0.5 * (slopes * self.means).sum(axis=1)
         return np.column_stack([slopes, offsets, np.ones(len(offsets))])
 
+    def prepared(self, view: Any) -> Coordinates:
+        """Return the coordinates of embeddings: means and covariance change, the directions do not."""
+        return view if isinstance(view, Coordinates) else Coordinates(self.projection(view))
+
     def _rows(self, view: Any) -> Floats:
-        x = self.projection(view)
+        x = self.prepared(view).rows
         constant = 0.5 * (self._log_determinant - x.shape[1] * np.log(2 * np.pi))
         rest = constant - 0.5 * ((x @ self.precision) * x).sum(axis=1)
         return np.column_stack([x, np.ones(len(x)), rest])
@@ -110,7 +120,7 @@ class Gaussian:
         self, view: Any, phi: Floats, region_starts: Ints, entries: Entries | None, out: Floats
     ) -> None:
         """Add Σ φ (x, 1) and Σ xxᵀ to ``out``; a region that no tag may hold says nothing."""
-        x = self.projection(view)
+        x = self.prepared(view).rows
         n_tags = len(self.means)
         if entries is None:
             shares = phi.reshape(-1, n_tags)

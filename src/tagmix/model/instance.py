@@ -18,8 +18,12 @@ ETA_RANGE = (1e-6, 1e6)  # a Dirichlet flatter or spikier than this changes no d
 class InstanceModel(Protocol):
     """What EMM asks of a model of regions; another one needs only these methods.
 
-    ``entries`` None means all tags: ``block`` is then regions × tags, flat.
+    ``entries`` None means all tags: ``block`` is then regions × tags, flat. Where a view is asked for, what
+    ``prepared`` made of it will do as well.
     """
+
+    def prepared(self, view: Any) -> Any:
+        """Return what learning never changes of a view, for who asks for its evidence again and again."""
 
     def add_evidence(
         self, view: Any, scale: float, region_starts: Ints, entries: Entries | None, block: Floats
@@ -57,6 +61,10 @@ class Words:
     def empty(cls, n_tags: int, n_words: int, eta: float, **how: Any) -> Self:
         """Return the prior: no tag has been seen."""
         return cls(np.full((n_tags, n_words), eta), eta, **how)
+
+    def prepared(self, view: Any) -> Any:
+        """Return the view as it is."""
+        return view
 
     @cached_property
     def _terms(self) -> tuple[Floats, Floats]:

@@ -24,6 +24,10 @@ class Linear:
     kernels: ModuleType = compiled
     n_threads: int = 1
 
+    def prepared(self, view: Any) -> Any:
+        """Return the view as it is."""
+        return view
+
     def add_evidence(
         self, view: Any, scale: float, region_starts: Ints, entries: Entries | None, block: Floats
     ) -> None:

@@ -1,4 +1,4 @@
-"""Which instance models are taken, given what held-out pictures say of each mixture."""
+"""Which views are taken, given what held-out pictures say of each mixture."""
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ def told(*said):
     """Return what asks nobody: (κ, agreement, agreement without context, coverage) was said before."""
     ask = _Asking.__new__(_Asking)
     ask.progress = None
+    ask.models = {view: [view] for view in ("place", "sift", "network", "scene")}
     ask.asked = {
         frozenset(kappa.items()): (kappa, Trial({1.0: agreement}, alone, coverage, {}))
         for kappa, agreement, alone, coverage in said
@@ -39,17 +40,18 @@ def test_evidence_of_the_scene_does_not_keep_others_from_beginning():
 
 
 @pytest.mark.parametrize(("alone", "joins"), [(0.74, True), (0.73, False)])
-def test_a_model_joins_if_it_gains_and_regions_are_named_no_worse_without_context(alone, joins):
+def test_a_view_joins_if_it_gains_and_regions_are_named_no_worse_without_context(alone, joins):
     ask = told(NETWORK, PLACE, ({"network": 1.0, "place": 1.0}, 0.9, alone, 0.97))
     assert _grown(["place", "network"], [1.0], ask) == {"network": 1.0} | ({"place": 1.0} if joins else {})
 
 
-def test_a_model_that_gains_nothing_does_not_join():
-    ask = told(NETWORK, SIFT, ({"network": 1.0, "sift": 1.0}, 0.91, 0.8, 0.93))
-    assert _grown(["network", "sift"], [1.0], ask) == {"network": 1.0}
+@pytest.mark.parametrize(("coverage", "joins"), [(0.93, False), (0.945, False), (0.946, True)])
+def test_a_view_that_gains_no_more_than_chance_does_not_join(coverage, joins):
+    ask = told(NETWORK, SIFT, ({"network": 1.0, "sift": 1.0}, 0.91, 0.8, coverage))
+    assert _grown(["network", "sift"], [1.0], ask) == {"network": 1.0} | ({"sift": 1.0} if joins else {})
 
 
-def test_each_model_comes_with_its_best_kappa():
+def test_each_view_comes_with_its_best_kappa():
     ask = told(
         NETWORK,
         ({"network": 3.0}, 0.92, 0.735, 0.94),
@@ -80,9 +82,9 @@ def test_each_fold_has_a_scorer_of_its_own_pictures_which_every_kappa_shares(mon
         tuning, "learn_regions", lambda emm, settings, part, fold, scorers: used.append(scorers)
     )
     monkeypatch.setattr(tuning, "try_powers", try_powers)
-    ask = _Asking(EMM(context="kernel"), bags, None, 0, None)
+    ask = _Asking(EMM(context="kernel"), bags, None, ["net", "net:linear"], 0, None)
     for kappa in (0.1, 0.3):
-        ask({"net:linear": kappa})
+        ask({"net": kappa})
     assert learnt == [("net:linear", part.ids) for part in parts]
     assert used == [{"net:linear": part.ids} for part in parts] * 2
 
@@ -99,6 +101,15 @@ def test_a_finer_kappa_is_taken_if_it_gains_and_regions_are_named_no_worse_witho
     )
     monkeypatch.setattr(tuning, "fit_prior", lambda *how: (None, None))
     monkeypatch.setattr(tuning, "_Asking", lambda *how: ask)
+    ask.models = {"sift": ["sift"]}
     values = (0.1, 0.2, 0.3, 0.4, 0.5)
-    found = choose_by_agreement(EMM(context="kernel"), None, values, 0.3, 0, None, ["sift"]).found
+    found = choose_by_agreement(EMM(context="kernel"), None, values, 0, None, ["sift"]).found
     assert found.setting == {"sift": chosen}
+
+
+def test_the_models_of_a_view_share_its_kappa():
+    ask = told(({"network": 0.3}, 0.9, 0.5, 0.9))
+    ask.models = {"sift": ["sift"], "network": ["network", "network:linear"]}
+    assert ask.evidence({"network": 0.3}) == {"network": 0.3, "network:linear": 0.3}
+    names = ["sift", "network", "network:linear"]
+    assert next(ask.tried(names))[0] == {"sift": 0.0, "network": 0.3, "network:linear": 0.3}

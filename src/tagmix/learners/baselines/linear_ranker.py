@@ -276,19 +276,19 @@ def _search(
     length = np.ones(len(slope))
     w, d = state.weights[:-1], direction[:-1]
     square, cross, own = _dots(w, w), _dots(w, d), _dots(d, d)
-    value, residual = np.empty(len(length)), np.empty_like(state.scores)
-    tried = np.arange(len(length))
-    for attempt in range(ATTEMPTS):
-        if attempt == ATTEMPTS - 1:
-            length[tried] = 0.0
-        t = length[tried]
-        found, residual[:, tried] = loss(state.scores[:, tried] + t * along[:, tried], state.columns[tried])
-        value[tried] = found + ridge / 2 * (square[tried] + 2 * t * cross[tried] + t * t * own[tried])
-        worse = value[tried] > state.value[tried] + ARMIJO * t * slope[tried]
-        tried, t = tried[worse], t[worse]
+    found, residual = loss(state.scores + along, state.columns)
+    value = found + ridge / 2 * (square + 2 * cross + own)
+    tried = np.flatnonzero(value > state.value + ARMIJO * slope)
+    for attempt in range(1, ATTEMPTS):
         if not len(tried):
             break
         # The lowest point of the parabola through what is known, within reason.
+        t = length[tried]
         bend = value[tried] - state.value[tried] - t * slope[tried]
-        length[tried] = np.clip(-slope[tried] * t * t / (2 * bend), 0.1 * t, 0.5 * t)
+        t = np.clip(-slope[tried] * t * t / (2 * bend), 0.1 * t, 0.5 * t)
+        t = np.zeros(len(tried)) if attempt == ATTEMPTS - 1 else t
+        length[tried] = t
+        found, residual[:, tried] = loss(state.scores[:, tried] + t * along[:, tried], state.columns[tried])
+        value[tried] = found + ridge / 2 * (square[tried] + 2 * t * cross[tried] + t * t * own[tried])
+        tried = tried[value[tried] > state.value[tried] + ARMIJO * t * slope[tried]]
     return length, value, residual

@@ -36,8 +36,8 @@ USUAL_POWER = 2.0
 REGION_POWERS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 # Of the tags that are shown so many are to be right, at least.
 SHOWN_PRECISION = 0.6
-# Folds of the regions, each of which learns once more.
-MOST_FOLDS = 3
+# Folds of the regions, each of which learns once more; of many pictures, halves teach as well.
+MOST_FOLDS, MANY = 3, 2000
 # Folds of the calibration by which the threshold is chosen: what it learns, half of the pictures would tell.
 CALIBRATIONS = 2
 # The share of a picture that a tag without any region is taken to have.
@@ -65,8 +65,15 @@ class Context(NamedTuple):
         return rates
 
     def joined(self, logits: Floats, shares: Floats) -> Floats:
-        """Return logit π + c·log(share of regions), pictures × tags."""
-        return joined(logits, shares, self.region_power)
+        """Return logit π + c·log(share of regions), pictures × tags.
+
+        A picture without regions has the shares that its context expects.
+        """
+        without = ~(shares.sum(axis=1) > 0)
+        expected = softmax(self.power * log_expit(logits[without]), axis=1)
+        known = shares.copy()
+        known[without] = expected
+        return joined(logits, known, self.region_power)
 
 
 def joined(logits: Floats, shares: Floats, region_power: float) -> Floats:
@@ -115,7 +122,7 @@ def powers_of(emm: "EMM") -> tuple[float, ...]:
 def join(emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions: Regions) -> Joint:
     """Return how context and regions are joined, learnt on held-out pictures."""
     powers = powers_of(emm)
-    folds = max(2, min(emm.calibration_folds, MOST_FOLDS, len(bags) // 2))
+    folds = 2 if len(bags) > MANY else max(2, min(emm.calibration_folds, MOST_FOLDS, len(bags) // 2))
     seed = int(check_random_state(emm.random_state).randint(2**31 - 1))
     trial = try_powers(bags, held_out, regions, powers, folds, seed, with_shares=True)
     power = max(powers, key=lambda p: trial.agreement[p])

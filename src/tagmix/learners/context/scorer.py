@@ -8,8 +8,9 @@ from tagmix.model.params import LINEAR, Settings, view_of
 
 # The ridge of the scorer. On MSRC regions .3, 1 and 3 differ by less than .002.
 RIDGE = 1.0
-# A tag has settled earlier than in ``MaxPooling`` alone: what is left changes no name, and costs most.
-TOLERANCE = 1e-2
+# A tag has settled earlier than in ``MaxPooling`` alone: what is left changes no name, and costs most. On
+# MSRC regions 8 steps at each sharpness name .890 rightly, as many as it takes .891.
+TOLERANCE, STEPS = 1e-2, 8
 
 
 def scorers_of(bags: Bags, settings: Settings) -> dict[str, InstanceModel]:
@@ -21,6 +22,6 @@ def scorer_of(bags: Bags, name: str, settings: Settings) -> Linear:
     """Return one of them."""
     view = view_of(name)
     alone = Bags({view: bags.views[view]}, bags.offsets, tags=bags.captions, tag_names=bags.tag_names)
-    learnt = MaxPooling(ridge=RIDGE, tol=TOLERANCE).fit(alone)
+    learnt = MaxPooling(ridge=RIDGE, tol=TOLERANCE, max_iter=STEPS).fit(alone)
     centre, scale = learnt.scaling_[view]
     return Linear(centre, scale, learnt.weights_.T.copy(), settings.kernels, settings.n_threads)

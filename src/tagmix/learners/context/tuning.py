@@ -1,4 +1,4 @@
-"""Choose the instance models and their κ where there is a context, without a label of any region.
+"""Choose the views that regions are read by and their κ where there is a context, without a region's label.
 
 As for τ, captions of held-out pictures are asked. Good evidence gives a region the same tag with the caption
 and without (agreement, at the best τ), and when the caption is known it finds a region for each of its tags
@@ -7,9 +7,10 @@ second. What is best is what has the largest product of the two.
 
 Evidence can also be consistent and wrong: the place of a region alone cuts all pictures alike, whatever the
 cuts are called. It shows where there is no context to lean on, because what it then names is rarely in the
-caption. So the search begins with one model, the best of those that name tags about as well as any, and takes
-others in one at a time: the product must rise, and the agreement without any context must not fall. Then each
-κ is searched more finely, under the same condition.
+caption. So the search begins with one view, the best of those that name tags about as well as any, and takes
+others in one at a time: the product must rise by more than chance would raise it, and the agreement without
+any context must not fall. Then each κ is searched more finely, under the same condition. Embeddings are read
+by a normal distribution and by a scorer, which share their κ.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,15 +26,18 @@ from tagmix.learners.emm import EMM
 from tagmix.learners.fitting import learn_regions
 from tagmix.learners.parameters import check_parameters, settings_of_views
 from tagmix.model.instance import InstanceModel
-from tagmix.model.params import LINEAR, Params
+from tagmix.model.params import LINEAR, Params, view_of
 
-FOLDS = 3
+# Of many pictures, halves teach as well.
+FOLDS, FOLDS_OF_MANY, MANY = 3, 2, 600
 # Iterations of a model that is only judged: what is left to learn after them changes no choice.
 MAX_ITER = 20
-# κ that a model is tried at first, of steps of three: the fine search follows.
+# κ that a view is tried at first, of steps of three: the fine search follows.
 COARSE = slice(2, None, 2)
-# The search begins with a model that is at least so good without context, beside the best one there.
+# The search begins with a view that is at least so good without context, beside the best one there.
 AS_WELL = 0.5
+# What a view must add to join: a standard error of the share of some thousand regions.
+LEAST_GAIN = 0.005
 
 
 class Chosen(NamedTuple):
@@ -55,7 +59,6 @@ def choose_by_agreement(
     emm: EMM,
     bags: Bags,
     values: Sequence[float],
-    start: float,
     seed: int,
     progress: Callable[[int], None] | None,
     instances: Sequence[str] | None = None,
@@ -64,33 +67,42 @@ def choose_by_agreement(
     check_parameters(emm)
     _, held_out = fit_prior(emm.context, bags, seed)
     names = instances_of(bags) if instances is None else list(instances)
-    ask = _Asking(emm, bags, held_out, seed, progress)
-    coarse = tuple(values)[COARSE]
-    best = _grown(names, coarse, ask)
-    found = line_search({name: values for name in best}, best, lambda other: ask.worth_beside(other, best))
-    return Chosen(Found(found.setting, found.value, tuple(ask.tried(names))), held_out)
+    ask = _Asking(emm, bags, held_out, names, seed, progress)
+    best = _grown(list(ask.models), tuple(values)[COARSE], ask)
+    found = line_search({view: values for view in best}, best, lambda other: ask.worth_beside(other, best))
+    return Chosen(Found(ask.evidence(found.setting), found.value, tuple(ask.tried(names))), held_out)
 
 
-def _grown(names: Sequence[str], coarse: Sequence[float], ask: "_Asking") -> Setting:
-    """Return the best model alone, and what gains by joining it, at coarse κ."""
-    singles = {name: max(({name: kappa} for kappa in coarse), key=ask.worth) for name in names}
+def _grown(views: Sequence[str], coarse: Sequence[float], ask: "_Asking") -> Setting:
+    """Return the best view alone, and what gains by joining it, at coarse κ."""
+    singles = {view: max(({view: kappa} for kappa in coarse), key=ask.worth) for view in views}
     enough = AS_WELL * max(ask.known_alone(single) for single in singles.values())
-    order = sorted(names, key=lambda name: -ask.worth(singles[name]))
-    first = next(name for name in order if ask.known_alone(singles[name]) >= enough)
+    order = sorted(views, key=lambda view: -ask.worth(singles[view]))
+    first = next(view for view in order if ask.known_alone(singles[view]) >= enough)
     best = singles[first]
-    for name in order:
-        if name != first:
-            joined = [best, *({**best, name: kappa} for kappa in coarse)]
-            best = max(joined, key=lambda other, own=best: ask.worth_beside(other, own))  # type: ignore[misc]
+    for view in order:
+        if view != first:
+            joined = [{**best, view: kappa} for kappa in coarse]
+            better = max(joined, key=lambda other, own=best: ask.worth_beside(other, own))  # type: ignore[misc]
+            best = better if ask.worth_beside(better, best) >= ask.worth(best) + LEAST_GAIN else best
     return best
 
 
 class _Asking:
-    """Asks held-out pictures about settings of κ, each once."""
+    """Asks held-out pictures about settings of κ, one for each view, each setting once."""
 
     def __init__(
-        self, emm: EMM, bags: Bags, held_out: HeldOut, seed: int, progress: Callable[[int], None] | None
+        self,
+        emm: EMM,
+        bags: Bags,
+        held_out: HeldOut,
+        names: Sequence[str],
+        seed: int,
+        progress: Callable[[int], None] | None,
     ) -> None:
+        self.models: dict[str, list[str]] = {}
+        for name in names:
+            self.models.setdefault(view_of(name), []).append(name)
         short = {"max_iter": min(MAX_ITER, emm.max_iter)}
         self.emm = EMM(**{**emm.get_params(deep=False), **short})
         self.bags, self.held_out, self.seed, self.progress = bags, held_out, seed, progress
@@ -98,33 +110,38 @@ class _Asking:
         self.scorers: dict[tuple[int, str], InstanceModel] = {}
         self.asked: dict[frozenset[tuple[str, float]], tuple[Setting, Trial]] = {}
 
-    def worth(self, evidence: Setting) -> float:
+    def evidence(self, setting: Setting) -> Setting:
+        """Return κ of each instance model: that of the view it reads."""
+        return {name: kappa for view, kappa in setting.items() for name in self.models[view]}
+
+    def worth(self, setting: Setting) -> float:
         """Return agreement × coverage."""
-        trial = self(evidence)
+        trial = self(setting)
         return max(trial.agreement.values()) * trial.coverage
 
-    def known_alone(self, evidence: Setting) -> float:
+    def known_alone(self, setting: Setting) -> float:
         """Return agreement × coverage of the evidence without any context."""
-        trial = self(evidence)
+        trial = self(setting)
         return trial.alone * trial.coverage
 
-    def worth_beside(self, evidence: Setting, best: Setting) -> float:
-        """Return the same; nothing if regions are named worse without a context than by the best so far."""
-        return self.worth(evidence) if self(evidence).alone >= self(best).alone else 0.0
+    def worth_beside(self, setting: Setting, other: Setting) -> float:
+        """Return the worth; nothing if regions are named worse without a context than by the other."""
+        return self.worth(setting) if self(setting).alone >= self(other).alone else 0.0
 
-    def __call__(self, evidence: Setting) -> Trial:
+    def __call__(self, setting: Setting) -> Trial:
         """Return what the held-out pictures say."""
-        key = frozenset(evidence.items())
+        key = frozenset(setting.items())
         if key not in self.asked:
-            self.asked[key] = evidence, self._try(evidence)
+            self.asked[key] = setting, self._try(self.evidence(setting))
             if self.progress is not None:
                 self.progress(len(self.asked))
         return self.asked[key][1]
 
     def tried(self, names: Sequence[str]) -> Iterator[tuple[Setting, float]]:
         """Yield every setting with a κ for each of the names, 0 for those left out, and its worth."""
-        for evidence, _ in self.asked.values():
-            yield {name: evidence.get(name, 0.0) for name in names}, self.worth(evidence)
+        for setting, _ in self.asked.values():
+            evidence = self.evidence(setting)
+            yield {name: evidence.get(name, 0.0) for name in names}, self.worth(setting)
 
     def _try(self, evidence: Setting) -> Trial:
         own = {**self.emm.get_params(deep=False), "evidence": evidence}
@@ -139,5 +156,5 @@ class _Asking:
             return learn_regions(self.emm, settings, part, fold, scorers)
 
         regions = Regions(learn, settings, self.emm.memory_mb * 2**20)
-        powers = powers_of(self.emm)
-        return try_powers(self.bags, self.held_out, regions, powers, FOLDS, self.seed, with_shares=False)
+        powers, folds = powers_of(self.emm), FOLDS_OF_MANY if len(self.bags) > MANY else FOLDS
+        return try_powers(self.bags, self.held_out, regions, powers, folds, self.seed, with_shares=False)

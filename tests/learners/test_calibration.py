@@ -273,3 +273,13 @@ def test_the_threshold_of_a_tag_has_the_best_f1_of_its_own_and_of_all_tags_toget
 def test_a_threshold_that_is_exactly_as_precise_as_asked_for_is_precise_enough():
     p, tags = np.array([[0.9, 0.8, 0.7, 0.6, 0.5]]), np.array([[1.0, 0.0, 1.0, 0.0, 1.0]])
     assert worth_showing(0.6, p, tags) == 0.5
+
+
+def test_a_tag_whose_scores_speak_against_it_is_as_probable_as_it_is_frequent():
+    rng = np.random.default_rng(1)
+    x = rng.normal(-2.0, 1.0, (3000, 6))
+    x[:, 5] -= 2
+    tags = (rng.random(x.shape) < expit([1, 1, 1, 1, 1, -1] * x + [1, 1, 1, 1, 1, -5])).astype(float)
+    found = fit_calibration(np.exp(x), tags)
+    assert found.slopes[5] == 0
+    np.testing.assert_allclose(probabilities(np.exp(x), found).mean(axis=0), tags.mean(axis=0), atol=0.02)

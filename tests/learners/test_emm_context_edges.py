@@ -71,6 +71,18 @@ def test_a_power_that_is_none_is_refused_before_kappa_is_searched(bags):
         choose_evidence(EMM(**KERNEL, context_power="much"), bags)
 
 
+def test_a_picture_without_regions_is_judged_by_the_shares_that_its_context_expects(bags):
+    emm = EMM(**KERNEL).fit(bags)
+    context = emm.context_._replace(power=2.0, region_power=0.5)
+    logits = np.random.default_rng(0).normal(-2.0, 2.0, (4, N_TAGS))
+    expected = (1 + np.exp(-logits)) ** -2.0
+    expected /= expected.sum(axis=1, keepdims=True)
+    shares = np.vstack([np.zeros((2, N_TAGS)), expected[2:]])
+    found = context.joined(logits, shares)
+    np.testing.assert_allclose(found, logits + 0.5 * np.log(expected + 1e-3), rtol=1e-9)
+    assert not shares[:2].any()
+
+
 def test_margins_with_a_context_weigh_the_odds_of_pictures(bags):
     emm = EMM(**{**KERNEL, "learning": "margin"}).fit(bags[:60])
     free = bags[60:].with_tags(None)

@@ -81,3 +81,12 @@ def test_every_picture_that_is_asked_about_gets_its_own_scores(thrice):
     rows = np.array([0, 3, 17, 50, len(bags) - 1])
     found = held_out_scores(Told(), bags, rows, 0, original)
     np.testing.assert_array_equal(found, bags.pictures["scores"][rows])
+
+
+@pytest.mark.parametrize("n", [8, 20])
+def test_pictures_that_nobody_can_tell_apart_have_the_shares_of_their_tags(n):
+    tags = np.eye(2, dtype=int)[np.arange(n) % 2]
+    bags = Bags(np.ones((n, 3), dtype=int), np.arange(n + 1), tags=tags)
+    prior, held_out = fit_prior("kernel", bags, 0)
+    assert (held_out.logits.argmax(axis=1) == tags.argmax(axis=1)).mean() <= 0.5
+    np.testing.assert_allclose(prior.logits(bags), 0.0, atol=0.2)

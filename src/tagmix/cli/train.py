@@ -14,6 +14,7 @@ from tagmix.datasets import Album
 from tagmix.errors import AlbumError, TagmixError
 from tagmix.learners import EMM
 from tagmix.learners.context.experts import EXPERTS
+from tagmix.learners.inputs import useful_images
 
 FEW = 100  # with fewer, held-out accuracies are noise
 
@@ -63,7 +64,7 @@ def command(
     found = album_of(album, subfolders, captions)
     tell_problems(list(found.problems), "album line")
     part = training_part(found, split, min_count)
-    click.echo(f"{len(part):,} pictures, {len(part.tag_counts()):,} tags on at least {min_count} of them")
+    click.echo(size_of(part, min_count))
     describer = describer_of(describing)
     whole = None if context == "none" else context
     model = EMM(learning=learning, context=whole, n_jobs=-1, random_state=describing["seed"])
@@ -104,6 +105,15 @@ def training_part(album: Album, split: str | None, min_count: int) -> Album:
     return kept
 
 
+def size_of(album: Album, min_count: int) -> str:
+    """Return how many pictures and tags there are to learn from, in words."""
+    tagged, tags = sum(bool(item.tags) for item in album), len(album.tag_counts())
+    pictures = f"{len(album):,} pictures"
+    if tagged < len(album):
+        pictures = f"{tagged:,} of {pictures} have tags"
+    return f"{pictures}, {tags:,} tags on at least {min_count} of them"
+
+
 def summary(training: Training) -> list[str]:
     """Return what was learnt, in lines; accuracies are those of pictures held out in turn."""
     model = training.annotator.model
@@ -117,6 +127,7 @@ def summary(training: Training) -> list[str]:
         )
     if model.calibration_ is None:
         lines.append("too few pictures: the percentages of annotate will be no probabilities")
-    if training.choice is not None and len(training.bags) < FEW:
-        lines.append(f"only {len(training.bags)} pictures: these numbers mean little, tag at least {FEW}")
+    tagged = int(useful_images(training.bags).sum())
+    if training.choice is not None and tagged < FEW:
+        lines.append(f"only {tagged} tagged pictures: these numbers mean little, tag at least {FEW}")
     return lines

@@ -116,11 +116,13 @@ def test_places_in_words_follow_the_middle_of_the_box():
 
 def test_the_summary_names_what_it_compares():
     emm = SimpleNamespace(
-        settings_=SimpleNamespace(evidence={"sift": 0.3}), calibration_=1, tag_names_=range(40)
+        settings_=SimpleNamespace(evidence={"map:linear": 0.9, "map": 0.1, "sift": 0.3}),
+        calibration_=1,
+        tag_names_=range(40),
     )
     choice = Choice({}, 0.987, 0.321, {})
     said = [
-        "weight of the words: sift 0.3",
+        "weight of each description: sift 0.3, map 0.1, map:linear 0.9",
         "top-5 accuracy on pictures held out in turn: 0.987; always the most frequent tags: 0.321",
     ]
     training = SimpleNamespace(annotator=SimpleNamespace(model=emm), bags=tagged(200, of=200), choice=choice)
@@ -135,7 +137,8 @@ def test_the_summary_names_what_it_compares():
 def tagged(some, of):
     """Return bags of pictures of which some have a tag."""
     tags = [["sky"]] * some + [[]] * (of - some)
-    return Bags({"sift": np.ones((of, 1), dtype=int)}, range(of + 1), tags, tag_names=["sea", "sky"])
+    views = {"sift": np.ones((of, 1), dtype=int), "map": np.ones((of, 2))}
+    return Bags(views, range(of + 1), tags, tag_names=["sea", "sky"])
 
 
 def test_pictures_without_tags_are_told_from_those_that_teach():

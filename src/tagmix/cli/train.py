@@ -15,6 +15,7 @@ from tagmix.errors import AlbumError, TagmixError
 from tagmix.learners import EMM
 from tagmix.learners.context.experts import EXPERTS
 from tagmix.learners.inputs import useful_images
+from tagmix.model.params import view_of
 
 FEW = 100  # with fewer, held-out accuracies are noise
 
@@ -117,8 +118,9 @@ def size_of(album: Album, min_count: int) -> str:
 def summary(training: Training) -> list[str]:
     """Return what was learnt, in lines; accuracies are those of pictures held out in turn."""
     model = training.annotator.model
-    kappa = ", ".join(f"{view} {value:g}" for view, value in model.settings_.evidence.items())
-    lines = [f"weight of the words: {kappa}"]
+    views, kappa = list(training.bags.views), model.settings_.evidence
+    in_order = sorted(kappa, key=lambda name: (views.index(view_of(name)), name))
+    lines = [f"weight of each description: {', '.join(f'{name} {kappa[name]:g}' for name in in_order)}"]
     if training.choice is not None:
         k = max(1, min(5, len(model.tag_names_) // 2))
         lines.append(

@@ -130,7 +130,8 @@ def test_the_summary_names_what_it_compares():
     training.bags = tagged(99, of=200)
     assert train_verb.summary(training) == [
         *said,
-        "only 99 tagged pictures: these numbers mean little, tag at least 100",
+        "only 99 tagged pictures: the accuracy means little and is too rosy (tagmix evaluate is stricter), "
+        "tag at least 100",
     ]
 
 

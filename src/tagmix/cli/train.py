@@ -131,5 +131,8 @@ def summary(training: Training) -> list[str]:
         lines.append("too few pictures: the percentages of annotate will be no probabilities")
     tagged = int(useful_images(training.bags).sum())
     if training.choice is not None and tagged < FEW:
-        lines.append(f"only {tagged} tagged pictures: these numbers mean little, tag at least {FEW}")
+        lines.append(
+            f"only {tagged} tagged pictures: the accuracy means little and is too rosy (tagmix evaluate is "
+            f"stricter), tag at least {FEW}"
+        )
     return lines

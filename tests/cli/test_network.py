@@ -48,7 +48,8 @@ def test_a_ready_network_is_written_with_its_toml_and_says_what_to_type_next(
     assert said.err == ""
     first, following, place = said.out.splitlines()
     assert first == "regions: map (3 channels); pictures: vector (3)"
-    assert f"--network {out / 'efficientnet-lite0.toml'}" in following
+    toml = out / "efficientnet-lite0.toml"
+    assert following == f"next: tagmix train ALBUM --network {toml} --model photos.tagmix"
     assert place == str(out / "efficientnet-lite0.toml")
 
 

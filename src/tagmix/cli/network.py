@@ -36,7 +36,7 @@ def command(name: str, out: Path) -> None:
     Examples:
       tagmix network efficientnet-lite0
       tagmix network efficientnet-lite0 --out ~/networks
-      tagmix evaluate ~/Photos --network efficientnet-lite0.toml -l KernelRidge
+      tagmix train ~/Photos --network efficientnet-lite0.toml --model photos.tagmix
     """
     for module in ("onnx", "onnxruntime"):  # now, not after the download
         needed(module)
@@ -55,7 +55,7 @@ def command(name: str, out: Path) -> None:
     views = ", ".join(f"{view} ({width} channels)" for view, width in found.widths.items())
     whole = ", ".join(f"{view} ({width})" for view, width in found.picture_widths.items())
     click.echo(f"regions: {views}; pictures: {whole}")
-    click.echo(f"next: tagmix describe ALBUM --network {printable(toml)} --bags bags.tagmix")
+    click.echo(f"next: tagmix train ALBUM --network {printable(toml)} --model photos.tagmix")
     click.echo(str(toml))
 
 

@@ -81,9 +81,9 @@ def command(
       tagmix evaluate coco:instances.json --learner EMM_d --learner KNN --folds 3
       tagmix evaluate album.jsonl --learner all --out all-learners
     """
+    describer = describer_of(describing)
     found = with_frequent_tags(outside(album_of(album, subfolders, captions), out / "figures"), min_count)
     check_parts(found, folds)
-    describer = describer_of(describing)
     names = tuple(METHODS) if "all" in learners else tuple(dict.fromkeys(learners))
     about = out / "data" / "album" / "about.json"
     with alone_in(out), bars() as tell:

@@ -62,11 +62,11 @@ def command(
       tagmix train voc:VOC2012 --split train -m voc.tagmix
     """
     check_writable(path)
+    describer = describer_of(describing)  # a network that is not there is told now, not after the album
     found = album_of(album, subfolders, captions)
     tell_problems(list(found.problems), "album line")
     part = training_part(found, split, min_count)
     click.echo(size_of(part, min_count))
-    describer = describer_of(describing)
     whole = None if context == "none" else context
     model = EMM(learning=learning, context=whole, n_jobs=-1, random_state=describing["seed"])
     try:

@@ -123,7 +123,7 @@ summary {{ cursor: pointer; font-family: system-ui, -apple-system, "Segoe UI", "
 .about p bdi {{ color: {INK}; display: inline-block; max-width: calc(100% - .6em); overflow: hidden;
   text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }}
 .about .kept {{ white-space: nowrap; }}
-.about p .miss {{ color: {WARM}; }}
+.about p .miss, .guesses .miss {{ color: {WARM}; }}
 .guesses {{ list-style: none; margin: 0; padding: 0; }}
 .guesses li {{ display: grid; grid-template-columns: 1em minmax(0, 7.5rem) minmax(2rem, 1fr) 2.2rem;
   gap: .5rem; align-items: center; line-height: 1.6; color: {MUTED}; font-variant-numeric: tabular-nums; }}

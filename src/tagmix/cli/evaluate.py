@@ -19,7 +19,9 @@ from tagmix.experiments.data import MOST, prepare_album
 from tagmix.experiments.methods import METHODS
 from tagmix.experiments.records import Record, Task
 from tagmix.experiments.run import Outcome, run_all, shown
+from tagmix.report.contest.data import groups
 from tagmix.report.contest.files import write_report
+from tagmix.report.contest.verdict import verdict
 from tagmix.storage import get
 
 USUAL = ("frequency", "EMM_context", "KNN", "KernelRidge")
@@ -98,7 +100,7 @@ def command(
         click.echo(f"{printable(out)} held other results: measured anew", err=True)
     tell_problems(list(data.problems), "picture")
     tell_problems([f"{p.task.name}: {p.reason}" for p in outcome.problems], "task", "failed")
-    for line in [*lines_of(outcome.records), str(page)]:
+    for line in [*lines_of(outcome.records), *map(verdict, groups(outcome.records)), str(page)]:
         click.echo(line)
 
 

@@ -17,6 +17,7 @@ main {{ max-width: 66rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }}
 h1 {{ font-size: clamp(1.7rem, 4.5vw, 2.5rem); line-height: 1.15; margin: 0 0 1rem; font-weight: 600;
   letter-spacing: -.01em; max-width: 24em; text-wrap: balance; }}
 h2 {{ font-size: 1.35rem; margin: 3.25rem 0 .4rem; font-weight: 600; line-height: 1.25; }}
+h2::first-letter, summary::first-letter, .toc li::first-letter {{ text-transform: uppercase; }}
 p {{ max-width: 44rem; margin: .4rem 0 1rem; }}
 .lead {{ font-size: 1.17rem; }}
 .eyebrow, .note, figcaption, table, .tiles, .card, .legend, dl {{

@@ -60,7 +60,7 @@ class _Sources(HTMLParser):
         self.sources += [value or "" for name, value in attrs if name in ("src", "href")]
 
 
-def test_an_album_ends_in_a_page_numbers_and_lines(
+def test_an_album_ends_in_a_page_numbers_lines_and_a_verdict(
     painted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
@@ -69,10 +69,12 @@ def test_an_album_ends_in_a_page_numbers_and_lines(
     assert said.err == ""  # no bars in a pipe, and nothing was set aside
     told = lines(said.out)
     assert told[-1] == str(out / "index.html")
-    assert {line.split()[0] for line in told[:-1]} == {"frequency", "NaiveRegions", "at"}
+    assert {line.split()[0] for line in told[:-2]} == {"frequency", "NaiveRegions", "at"}
+    assert told[-2].startswith("Too few pictures (4) to tell any learner from")  # as above the page's tables
     page = _Sources()
     text = (out / "index.html").read_text(encoding="utf-8")
     page.feed(text)
+    assert told[-2] in text
     assert "Tags of b&gt;" in text  # the last folder of its path
     assert str(painted.parent) not in text  # a page may be shared; where the album lies is nobody's business
     assert "script" not in page.tags

@@ -48,7 +48,8 @@ def test_a_ready_network_is_written_with_its_toml_and_says_what_to_type_next(
     assert said.err == ""
     first, following, place = said.out.splitlines()
     assert first == "regions: map (3 channels); pictures: vector (3)"
-    assert f"--network {out / 'efficientnet-lite0.toml'}" in following
+    toml = out / "efficientnet-lite0.toml"
+    assert following == f"next: tagmix train ALBUM --network {toml} --model photos.tagmix"
     assert place == str(out / "efficientnet-lite0.toml")
 
 
@@ -83,9 +84,10 @@ def test_a_download_that_fails_is_one_line_with_pips_last_word(tmp_path, monkeyp
     assert "(ERROR: No matching distribution): check the connection" in one_line_error(capsys)
 
 
-def test_a_network_nobody_knows_is_a_wrong_call(capsys):
+def test_a_network_nobody_knows_is_a_wrong_call_that_says_how_to_use_ones_own(capsys):
     assert run(["network", "resnet"]) == 2
-    assert "efficientnet-lite0" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "'resnet' is not a ready network, efficientnet-lite0 is. For another write a TOML" in said
 
 
 def test_describe_adds_the_networks_views(album, toml, tmp_path):
@@ -147,8 +149,8 @@ def test_evaluate_gives_dense_views_to_the_learners_that_read_them(album, toml, 
 
 
 @pytest.mark.parametrize("verb", ["train", "describe", "evaluate"])
-def test_a_toml_that_is_missing_is_refused_in_one_line(verb, album, tmp_path, capsys):
+def test_a_toml_that_is_missing_is_refused_in_one_line_before_the_album_is_read(verb, tmp_path, capsys):
     out = {"train": "-m", "describe": "-b", "evaluate": "--out"}[verb]
-    call = [verb, str(album), out, str(tmp_path / "x"), "--network", str(tmp_path / "none.toml"), *QUICK]
-    assert run(call) == 1
-    assert "none.toml' cannot be read (there is none)" in capsys.readouterr().err
+    call = [verb, str(tmp_path / "no-album"), out, str(tmp_path / "x"), *QUICK]
+    assert run([*call, "--network", str(tmp_path / "none.toml")]) == 1
+    assert "none.toml' cannot be read (there is none)" in one_line_error(capsys)

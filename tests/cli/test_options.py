@@ -1,18 +1,19 @@
 """What the options of the command line reach."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import tagmix
-from tagmix import Describer
+from tagmix import Bags, Describer
 from tagmix.annotate import Region
 from tagmix.cli import demo, reproduce, run
 from tagmix.cli import train as train_verb
 from tagmix.cli.annotate import where
-from tagmix.datasets import open_album
+from tagmix.datasets import Album, Item, open_album
 from tagmix.images.sketch import Recipe
 from tagmix.learners.tuning import Choice
 from tagmix.report.album_results import Score
@@ -115,14 +116,40 @@ def test_places_in_words_follow_the_middle_of_the_box():
 
 def test_the_summary_names_what_it_compares():
     emm = SimpleNamespace(
-        settings_=SimpleNamespace(evidence={"sift": 0.3}), calibration_=1, tag_names_=range(40)
+        settings_=SimpleNamespace(evidence={"map:linear": 0.9, "map": 0.1, "sift": 0.3}),
+        calibration_=1,
+        tag_names_=range(40),
     )
     choice = Choice({}, 0.987, 0.321, {})
-    training = SimpleNamespace(annotator=SimpleNamespace(model=emm), bags=range(200), choice=choice)
-    assert train_verb.summary(training) == [
-        "weight of the words: sift 0.3",
+    said = [
+        "weight of each description: sift 0.3, map 0.1, map:linear 0.9",
         "top-5 accuracy on pictures held out in turn: 0.987; always the most frequent tags: 0.321",
     ]
+    training = SimpleNamespace(annotator=SimpleNamespace(model=emm), bags=tagged(200, of=200), choice=choice)
+    assert train_verb.summary(training) == said
+    training.bags = tagged(99, of=200)
+    assert train_verb.summary(training) == [
+        *said,
+        "only 99 tagged pictures: the accuracy means little and is too rosy (tagmix evaluate is stricter), "
+        "tag at least 100",
+    ]
+
+
+def tagged(some, of):
+    """Return bags of pictures of which some have a tag."""
+    tags = [["sky"]] * some + [[]] * (of - some)
+    views = {"sift": np.ones((of, 1), dtype=int), "map": np.ones((of, 2))}
+    return Bags(views, range(of + 1), tags, tag_names=["sea", "sky"])
+
+
+def test_pictures_without_tags_are_told_from_those_that_teach():
+    items = [Item(Path(f"/a/{i}.jpg"), ("sky", "sea")[: i % 3]) for i in range(6)]
+    assert train_verb.size_of(Album(tuple(items), Path("/a")), 2) == (
+        "4 of 6 pictures have tags, 2 tags on at least 2 of them"
+    )
+    assert train_verb.size_of(Album(tuple(items[1:3]), Path("/a")), 1) == (
+        "2 pictures, 2 tags on at least 1 of them"
+    )
 
 
 def test_the_demo_says_each_number_in_its_line():

@@ -40,6 +40,16 @@ def test_a_wrong_call_ends_with_status_2_and_no_traceback(
     assert "Error:" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("annot", "annotate"), ("eval", "evaluate"), ("trian", "train")]
+)
+def test_a_verb_that_is_nearly_one_is_told_which(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([typed, "photo.jpg"]) == 2
+    assert f"Did you mean {meant}?" in capsys.readouterr().err
+
+
 def test_version_is_the_package_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
     assert capsys.readouterr().out.strip() == f"tagmix {tagmix.__version__}"

@@ -295,4 +295,4 @@ def test_without_the_extra_the_error_says_how_to_get_it(tmp_path, monkeypatch, m
         return found(name)
 
     monkeypatch.setattr(network_session, "import_module", without)
-    assert re.search(rf"package {module},.*pip install 'tagmix\[network\]'", refusal(toml))
+    assert re.search(rf"package {module},.*pip install '\.\[network\]'", refusal(toml))

@@ -112,7 +112,20 @@ def test_the_page_is_well_formed_and_has_all_its_parts_in_order():
     text = album_page(results(), "tagmix 1")
     reader = read(text)
     assert heads(text) == ["Held-out pictures", "How good, beside what", "What a tag looks like", "Learning"]
-    for number in ("1,200", "340", "3.5", "0.61", "0.35", "0.87", "42 %", "9.4\u00a0%", "71 %"):
+    for number in (
+        "1,200",
+        "340",
+        "3.5",
+        "0.610",
+        "0.350",
+        "0.870",
+        "61 %",
+        "35\u00a0%",
+        "87\u00a0%",
+        "42 %",
+        "9.4\u00a0%",
+        "71 %",
+    ):
         assert number in reader.text
     assert text.count('class="tile"') == 3
     assert "tagmix 1" in reader.text
@@ -152,8 +165,9 @@ def test_a_wrong_region_is_marked_by_a_sign_and_tells_the_truth_when_pointed_at(
 
 def test_without_truth_there_are_no_marks_and_no_verdict():
     for truth in ((), ("", "")):
+        assert "✗" not in album_page(results(cases=[case(truth=truth, caption=[])]), "x")
         text = album_page(results(cases=[case(truth=truth)]), "x")
-        assert "✗" not in text
+        assert "✗\u2009" not in text
         assert "regions right" not in text
         assert "truly" not in text
 
@@ -162,9 +176,12 @@ def test_regions_of_unknown_truth_are_not_counted():
     assert "1 of 1 known regions right" in case_card(case(truth=("sky", "")))
 
 
-def test_tags_of_the_caption_are_ticked_and_those_shown_stand_out():
+def test_tags_of_the_caption_are_ticked_and_those_shown_stand_out_and_are_crossed_if_wrong():
     lines = re.findall(r"<li(.*?)</li>", case_card(case()))
-    assert [("shown" in line, "✓" in line) for line in lines] == [(True, True), (True, False), (False, True)]
+    assert ["shown" in line for line in lines] == [True, True, False]
+    assert [re.findall("[✓✗]", line) for line in lines] == [["✓"], ["✗"], ["✓"]]
+    wrong = re.findall(r"<li(.*?)</li>", case_card(case(caption=["boat"])))
+    assert [re.findall("[✓✗]", line) for line in wrong] == [["✗"], ["✗"], []]
 
 
 def test_missed_tags_are_those_of_the_caption_that_are_not_shown():

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -32,6 +33,17 @@ class _Verbs(click.Group):
         command = import_module(f"tagmix.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], VERBS, n=1)
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {near[0]}?", ctx) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

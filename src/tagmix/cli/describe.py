@@ -33,9 +33,9 @@ def command(
       tagmix describe ~/Photos --colours 0 --no-places --no-mirrored --largest-patch 0.5 -b paper.tagmix
     """
     check_writable(path)
+    describer = describer_of(describing)
     found = album_of(album, subfolders, captions)
     tell_problems(list(found.problems), "album line")
-    describer = describer_of(describing)
     with bars() as tell:
         describer.progress = tell
         bags = describer.fit(found.split(split) if split else found).transform(found)

@@ -19,7 +19,9 @@ from tagmix.experiments.data import MOST, prepare_album
 from tagmix.experiments.methods import METHODS
 from tagmix.experiments.records import Record, Task
 from tagmix.experiments.run import Outcome, run_all, shown
+from tagmix.report.contest.data import groups
 from tagmix.report.contest.files import write_report
+from tagmix.report.contest.verdict import verdict
 from tagmix.storage import get
 
 USUAL = ("frequency", "EMM_context", "KNN", "KernelRidge")
@@ -81,9 +83,9 @@ def command(
       tagmix evaluate coco:instances.json --learner EMM_d --learner KNN --folds 3
       tagmix evaluate album.jsonl --learner all --out all-learners
     """
+    describer = describer_of(describing)
     found = with_frequent_tags(outside(album_of(album, subfolders, captions), out / "figures"), min_count)
     check_parts(found, folds)
-    describer = describer_of(describing)
     names = tuple(METHODS) if "all" in learners else tuple(dict.fromkeys(learners))
     about = out / "data" / "album" / "about.json"
     with alone_in(out), bars() as tell:
@@ -98,7 +100,7 @@ def command(
         click.echo(f"{printable(out)} held other results: measured anew", err=True)
     tell_problems(list(data.problems), "picture")
     tell_problems([f"{p.task.name}: {p.reason}" for p in outcome.problems], "task", "failed")
-    for line in [*lines_of(outcome.records), str(page)]:
+    for line in [*lines_of(outcome.records), *map(verdict, groups(outcome.records)), str(page)]:
         click.echo(line)
 
 

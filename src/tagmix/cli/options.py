@@ -88,7 +88,8 @@ def describing(function: F) -> F:
             ),
             click.option(
                 "--mirrored/--no-mirrored", default=True, show_default=True,
-                help="Count the SIFT word of each patch's mirror image too; the paper does not.",
+                help="Count the SIFT word of each patch's mirror image too, so that it does not matter "
+                "which way things face.",
             ),
             click.option(
                 "--layout/--no-layout", default=True, show_default=True,
@@ -100,7 +101,8 @@ def describing(function: F) -> F:
                 type=SHARE,
                 default=0.125,
                 show_default=True,
-                help="Side of the largest patch, as a share of √(width × height); 0.5 is the paper.",
+                help="Side of the largest patch, as a share of √(width × height): small patches see detail; "
+                "the paper has 0.5.",
             ),
             click.option(
                 "--segmenter", type=click.Choice(list(SEGMENTERS)), default="ncuts", show_default=True,

@@ -12,7 +12,7 @@ STAGES = {
     "vocabulary": "looking at pictures for words",
     "words": "learning visual words",
     "pictures": "describing pictures",
-    "evidence": "choosing the weight of the words",
+    "evidence": "weighing the descriptions",
     "model": "learning tags",
     "truth": "finding the tags of regions",
     "tasks": "measuring",

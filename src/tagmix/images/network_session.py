@@ -33,7 +33,7 @@ def needed(module: str) -> Any:
     except ImportError as error:
         raise NetworkError(
             f"networks need the package {module.partition('.')[0]}, which is not there ({error!s:.100}): "
-            "pip install 'tagmix[network]'."
+            "from the clone of tagmix, python -m pip install '.[network]'."
         ) from error
 
 

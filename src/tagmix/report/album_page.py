@@ -65,9 +65,9 @@ def _tiles(r: AlbumResults) -> list[tuple[str, str, str]]:
     model = r.scores["tagmix"]
     frequency, ceiling = r.scores.get("tag frequency"), r.scores.get("ceiling")
     words = ["top-5 accuracy for whole pictures"]
-    words += [f"tag frequency alone gets {frequency.top5:.2f}"] if frequency else []
-    words += [f"a perfect ranking {ceiling.top5:.2f}"] if ceiling else []
-    tiles = [(f"{model.top5:.2f}", "; ".join(words), "")]
+    words += [f"tag frequency alone gets {_percent(frequency.top5)}"] if frequency else []
+    words += [f"a perfect ranking {_percent(ceiling.top5)}"] if ceiling else []
+    tiles = [(_percent(model.top5), "; ".join(words), "")]
     chance = frequency or Score(0.0, None, None)
     if model.free is not None:
         words = [f"of the regions are named rightly without any caption, out of {r.n_tags:,} tags"]
@@ -96,8 +96,10 @@ def _pictures(r: AlbumResults) -> str:
         legend += "✗ marks a region that is truly something else. "
     legend += (
         "The bars are the model's probability that the picture has the tag: bold ones are sure enough to be "
-        "shown, ✓ marks those of the true caption."
+        "shown"
     )
+    known = any(case.caption for case in r.cases)
+    legend += ", ✓ marks those of the true caption, ✗ those shown that are not in it." if known else "."
     cards = "\n".join(case_card(case) for case in r.cases)
     return page.section(
         "Held-out pictures", page.paragraph(legend, "legend"), f'<div class="cases">\n{cards}\n</div>'

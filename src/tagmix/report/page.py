@@ -177,10 +177,17 @@ def picture_card(picture: Picture, colours: Mapping[str, str]) -> str:
 
 
 def ranking(guesses: Iterable[tuple[str, float, bool]], caption: Sequence[str]) -> str:
-    """Return tags with their probabilities: those shown stand out, those of the caption are ticked."""
+    """Return tags with their probabilities: those shown stand out, those of the caption are ticked.
+
+    Those that are shown and not in the caption are crossed; where there is no caption nobody knows.
+    """
     lines = []
     for tag, p, shown in guesses:
-        mark = '<b title="in the caption">✓</b>' if tag in caption else "<b></b>"
+        mark = "<b></b>"
+        if tag in caption:
+            mark = '<b title="in the caption">✓</b>'
+        elif shown and caption:
+            mark = '<b class="miss" title="not in the caption">✗</b>'
         name = f'<span title="{escape(tag, quote=True)}"><bdi>{escape(tag)}</bdi></span>'
         lines.append(f"<li{_class('shown' if shown else '')}>{mark}{name}{_bar(p)}<span>{p:.2f}</span></li>")
     return f'<ol class="guesses">{"".join(lines)}</ol>'

@@ -17,6 +17,7 @@ main {{ max-width: 66rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }}
 h1 {{ font-size: clamp(1.7rem, 4.5vw, 2.5rem); line-height: 1.15; margin: 0 0 1rem; font-weight: 600;
   letter-spacing: -.01em; max-width: 24em; text-wrap: balance; }}
 h2 {{ font-size: 1.35rem; margin: 3.25rem 0 .4rem; font-weight: 600; line-height: 1.25; }}
+h2::first-letter, summary::first-letter, .toc li::first-letter {{ text-transform: uppercase; }}
 p {{ max-width: 44rem; margin: .4rem 0 1rem; }}
 .lead {{ font-size: 1.17rem; }}
 .eyebrow, .note, figcaption, table, .tiles, .card, .legend, dl {{
@@ -123,7 +124,7 @@ summary {{ cursor: pointer; font-family: system-ui, -apple-system, "Segoe UI", "
 .about p bdi {{ color: {INK}; display: inline-block; max-width: calc(100% - .6em); overflow: hidden;
   text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }}
 .about .kept {{ white-space: nowrap; }}
-.about p .miss {{ color: {WARM}; }}
+.about p .miss, .guesses .miss {{ color: {WARM}; }}
 .guesses {{ list-style: none; margin: 0; padding: 0; }}
 .guesses li {{ display: grid; grid-template-columns: 1em minmax(0, 7.5rem) minmax(2rem, 1fr) 2.2rem;
   gap: .5rem; align-items: center; line-height: 1.6; color: {MUTED}; font-variant-numeric: tabular-nums; }}

@@ -37,7 +37,7 @@ def test_everything_that_was_run_has_its_place(full_page):
     reader = read(full_page)
     named = [name for name in headings(full_page) if not name.endswith(".jpg")]
     assert named == [
-        "album, SIFT words",
+        "your pictures (SIFT)",
         "The paper's claims",
         "Figure 2: whole pictures",
         "Figure 3: regions",
@@ -71,7 +71,7 @@ def test_the_best_of_each_data_set_is_a_tile():
     text = read(contest_page(made, **WORDS)).text
     best = made[0].metrics
     low, high = bootstrap_interval(made[0].picture_parts())[1:]
-    told = f"Top-5 accuracy ({low:.2f} … {high:.2f}) on album, SIFT words, by KNN, first of 3"
+    told = f"Top-5 accuracy ({low:.2f} … {high:.2f}) on your pictures (SIFT), by KNN, first of 3"
     assert f"{best['top_k_accuracy']:.2f}{told}" in text
     assert f"a perfect ranking {best['top_k_ceiling']:.2f}" in text
 
@@ -130,9 +130,15 @@ def test_a_page_of_an_album_does_not_speak_of_the_paper():
     made = contest({"KNN": 1.0, "EMM_calibrated": 0.5, "EMM_m": 0.4, "frequency": 0.0}, regions=True)
     text = contest_page(made, **WORDS)
     named = [name for name in headings(text) if not name.endswith(".jpg")]
-    assert named == ["album, SIFT words", "As more tags are shown", "Regions", "What did it get wrong?",
+    assert named == ["your pictures (SIFT)", "As more tags are shown", "Regions", "What did it get wrong?",
                      "Examples", "Settings"]  # fmt: skip
     assert "paper" not in read(text).text
+
+
+def test_the_columns_of_the_main_table_are_explained_below_it():
+    text = read(contest_page(contest({"KNN": 1.0, "frequency": 0.0}), **WORDS)).text
+    assert "P@1: share of pictures whose first tag is right; Per-tag F1: harmonic mean of" in text
+    assert "N+: how many tags are found on at least one picture." in text
 
 
 def test_the_methods_of_the_examples_are_those_that_are_named():
@@ -190,7 +196,7 @@ def test_examples_are_shown_once_for_each_data_set_where_methods_are_best():
     made = contest({"KNN": 0.3}, views=("sift",)) + contest({"KNN": 1.5}, views=("sift", "colour"))
     text = contest_page(made, **WORDS)
     assert headings(text).count("Examples") == 1
-    assert text.index("SIFT and colour words</h2>") < text.index(">Examples</h3>")
+    assert text.index("SIFT and colour)</h2>") < text.index(">Examples</h3>")
 
 
 def test_the_verdict_stands_above_the_tiles_and_once():

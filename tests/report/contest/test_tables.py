@@ -332,4 +332,4 @@ def test_rich_descriptions_are_named_and_are_not_the_papers():
     assert "claims" not in group_section(group, False, None, False, True)
     assert "Figure 2" not in group_section(group, False, None, False, True)
     assert "Of the paper's methods" not in group_section(group, False, None, False, True)
-    assert title_of(groups(contest(views=views))[0]) == "album, SIFT, colour and layout"
+    assert title_of(groups(contest(views=views))[0]) == "your pictures (SIFT, colour and layout)"

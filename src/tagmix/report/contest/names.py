@@ -41,6 +41,7 @@ OURS = (CONTEXT, "EMM_calibrated")
 EMM = ("EMM_d", "EMM_m")
 # Methods that only a comparison with the paper has.
 RIVALS = frozenset({"EMM_d", "DBA", "CorrLDA"})
+ALBUM = "album"  # what tagmix evaluate calls whatever it is given
 DATA = {
     "corel5k": "Corel5k",
     "msrc_v2": "MSRC v2",
@@ -83,6 +84,8 @@ def views_told(views: Sequence[str]) -> str:
 def title_of(group: Group) -> str:
     """Return the data set and its views, as headings name them."""
     rich, views = rich_parts(group.data), views_told(group.views)
+    if group.data == ALBUM:
+        return f"your pictures ({views})" if views else "your pictures"
     name = DATA.get(group.data, group.data)
     if rich is not None:
         return f"{DATA.get(rich[0], rich[0])}, richly described: {views}"

@@ -41,6 +41,13 @@ METRICS = {
     "coverage": ("Coverage", "how many tags must be shown until all of a picture's are; low is good"),
 }  # fmt: skip
 FIRST = "share of pictures whose first tag is right"
+# What the columns of the main table mean, whoever has not met them.
+TOLD = {
+    "P@1": FIRST,
+    "Per-tag F1": "harmonic mean of precision and recall, both means over tags, so that rare ones count as "
+    "much as frequent ones",
+    "N+": METRICS["n_plus"][1],
+}
 SEEDS = "Seeds, lowest … highest"
 OVER_SEEDS = "Top-k accuracy with the worst and with the best seed of patches and words"
 FOLDS = "Mean of folds ± 95 %"
@@ -114,7 +121,9 @@ def scores_table(group: Group) -> str:
         lines.append(Line(method(name).name, note(group, name), cells, look(group, name)))
     ceiling = best.ceiling()
     perfect = [Cell(number(ceiling), "the most there is", ceiling), *[Cell("") for _ in heads[2:]]]
-    return page.grid(heads, [*lines, Line("Ceiling", "a perfect ranking of the tags", perfect, "quiet")])
+    table = page.grid(heads, [*lines, Line("Ceiling", "a perfect ranking of the tags", perfect, "quiet")])
+    told = "; ".join(f"{head}: {TOLD[head]}" for head in heads if head in TOLD)
+    return table + page.paragraph(f"{told}.", "note")
 
 
 def note(group: Group, name: str) -> str:

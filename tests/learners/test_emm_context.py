@@ -174,7 +174,7 @@ LIES = {
     "no context": lambda f, a: f.pop("context"),
     "context not named": lambda f, a: f["settings"].update(context=None),
     "short slopes": lambda f, a: a.update({"context.pool.slopes": np.zeros(2)}),
-    "a scale of zero": lambda f, a: a.update({"context.pool.scales": np.zeros(2)}),
+    "slopes of another number of tags": lambda f, a: a.update({"context.pool.slopes": np.zeros((2, 8))}),
     "knots that fall": lambda f, a: a.update({"context.pool.knots": a["context.pool.knots"][::-1]}),
     "no knots": lambda f, a: a.update({f"context.pool.{n}": np.zeros(0) for n in ("knots", "levels")}),
     "a level above one": lambda f, a: a.update({"context.pool.levels": 2 + a["context.pool.levels"]}),

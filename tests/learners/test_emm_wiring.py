@@ -109,7 +109,7 @@ def test_the_posterior_of_a_shard_knows_its_multipliers_and_its_rates(doubtful, 
     whole = rng.normal(0, 3.0, doubtful.captions.nnz if hard else (len(doubtful), doubtful.n_tags))
     cuts = doubtful.captions.indptr if hard else np.arange(len(doubtful) + 1)
     corpus.deltas = [whole[cuts[s.start] : cuts[s.stop]] for s in corpus.shards]
-    phi = np.concatenate([posterior.phi for _, posterior in corpus.posteriors(params)])
+    phi = np.concatenate([posterior.phi for _, posterior, _ in corpus.posteriors(params)])
     expected, without = (
         estep.guided_posterior(doubtful, params, corpus.settings, delta=delta, rates=uneven).phi
         for delta in (whole, None)
@@ -121,7 +121,7 @@ def test_the_posterior_of_a_shard_knows_its_multipliers_and_its_rates(doubtful, 
 def test_an_e_step_starts_where_the_last_one_ended(doubtful):
     corpus = corpus_of(doubtful, SMALL)
     params = mstep.start(doubtful, corpus.settings, 0.2)
-    first, second = ([p.n_iter.max() for _, p in corpus.posteriors(params)] for _ in range(2))
+    first, second = ([p.n_iter.max() for _, p, _ in corpus.posteriors(params)] for _ in range(2))
     assert max(first) > 2
     assert max(second) <= 2
 

@@ -1,4 +1,4 @@
-"""Rare tags count as much as frequent ones: probabilities divided by a power of the tags' frequency."""
+"""Rare tags count as much as frequent ones: probabilities divided by powers of spread and frequency."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,13 @@ import pytest
 from tagmix import EMM, planted_topics, sample_bags
 from tagmix.evaluation.metrics import top_tags
 from tagmix.learners import evening
-from tagmix.learners.evening import AT_A_TIME, POWERS, evening_of
+from tagmix.learners.evening import (
+    AT_A_TIME,
+    FREQUENCY_POWERS,
+    LEAST_SPREAD,
+    SPREAD_POWERS,
+    evening_of,
+)
 
 
 def uneven_album(n=1200, n_tags=40, seed=0):
@@ -33,23 +39,32 @@ def mean_f1(tags, scores, k=5):
     return 2 * p * r / (p + r)
 
 
-def test_the_power_is_the_best_of_all_by_the_mean_f1_of_tags():
+def factor(p, tags, a, b):
+    return p.std(axis=0) ** -a * (tags.sum(axis=0) + 1) ** -b
+
+
+def best_powers(p, tags, parts):
+    """Return the best pair by a plain search; of equals the one that changes least."""
+    pairs = [(a, b) for a in SPREAD_POWERS for b in FREQUENCY_POWERS]
+
+    def reached(pair):
+        own = factor(p, tags, *pair)
+        return sum(mean_f1(tags[rows], p[rows] * own) for rows in parts)
+
+    return max(sorted(pairs, key=lambda pair: abs(pair[0]) + abs(pair[1])), key=reached)
+
+
+def test_the_powers_are_the_best_of_all_by_the_mean_f1_of_tags():
     p, tags = uneven_album(n=AT_A_TIME)  # one part, so that a plain search over powers tells
-    counts = tags.sum(axis=0) + 1
-    best = max(POWERS, key=lambda a: mean_f1(tags, p * counts**-a))
-    assert 0 < best < 1
-    np.testing.assert_allclose(evening_of(p, tags), counts**-best)
+    best = best_powers(p, tags, [slice(None)])
+    assert best != (0, 0)
+    np.testing.assert_allclose(evening_of(p, tags), factor(p, tags, *best))
 
 
 def test_pictures_are_judged_a_part_at_a_time():
     p, tags = uneven_album(n=2 * AT_A_TIME, seed=1)
-    order = np.random.default_rng(0).permutation(len(p))
-    counts = tags.sum(axis=0) + 1
-
-    def reached(a):
-        return sum(mean_f1(tags[rows], p[rows] * counts**-a) for rows in np.array_split(order, 2))
-
-    np.testing.assert_allclose(evening_of(p, tags), counts ** -max(POWERS, key=reached))
+    parts = np.array_split(np.random.default_rng(0).permutation(len(p)), 2)
+    np.testing.assert_allclose(evening_of(p, tags), factor(p, tags, *best_powers(p, tags, parts)))
 
 
 def test_parts_without_any_tag_have_no_say(monkeypatch):
@@ -57,14 +72,30 @@ def test_parts_without_any_tag_have_no_say(monkeypatch):
     p, tags = uneven_album(n=500, seed=2)
     parts = np.array_split(np.random.default_rng(0).permutation(len(p)), 10)
     tags[parts[3]] = 0
-    counts = tags.sum(axis=0) + 1
+    best = best_powers(p, tags, [rows for rows in parts if tags[rows].any()])
+    assert best != (0, 0)
+    np.testing.assert_allclose(evening_of(p, tags), factor(p, tags, *best))
 
-    def reached(a):
-        return sum(mean_f1(tags[rows], p[rows] * counts**-a) for rows in parts if tags[rows].any())
 
-    best = max(POWERS, key=reached)
-    assert best > 0
-    np.testing.assert_allclose(evening_of(p, tags), counts**-best)
+def test_a_tag_whose_probability_never_changes_does_not_stand_out():
+    p, tags = uneven_album(n=500, seed=3)
+    p[:, -1] = 1e-4
+    factors = evening_of(p, tags)
+    assert factors[-1] <= LEAST_SPREAD ** -max(SPREAD_POWERS) * (tags[:, -1].sum() + 1) ** 0.4
+    assert not (top_tags(p * factors, 5) == p.shape[1] - 1).any()
+
+
+def test_hard_tags_are_shown_too_although_all_are_as_frequent():
+    """Tags of one frequency: frequency cannot even them, the spread of their probabilities can."""
+    rng = np.random.default_rng(4)
+    sure = np.linspace(0.5, 3.0, 40)
+    z = rng.standard_normal((1000, 40))
+    logits = sure * z - 2.5 - sure**2 / 4
+    p = 1 / (1 + np.exp(-logits))
+    tags = (rng.random(p.shape) < p).astype(float)
+    half, other = slice(None, 500), slice(500, None)
+    factors = evening_of(p[half], tags[half])
+    assert mean_f1(tags[other], p[other] * factors) > mean_f1(tags[other], p[other]) + 0.01
 
 
 @pytest.mark.parametrize(("n", "n_parts"), [(AT_A_TIME, 1), (AT_A_TIME + 1, 2), (2 * AT_A_TIME, 2)])
@@ -73,7 +104,7 @@ def test_parts_are_as_few_as_can_be_and_dealt_by_the_seed(monkeypatch, n, n_part
     monkeypatch.setattr(evening, "per_tag_f1", lambda tags, scores, k: asked.append(tags) or 0.0)
     p, tags = uneven_album(n=n)
     evening_of(p, tags, seed=3)
-    assert len(asked) == n_parts * len(POWERS)
+    assert len(asked) == n_parts * len(SPREAD_POWERS) * len(FREQUENCY_POWERS)
     order = np.random.default_rng(3).permutation(n)
     np.testing.assert_array_equal(np.vstack(asked[:n_parts]), tags[order])
 
@@ -85,9 +116,10 @@ def test_evened_rankings_find_more_tags_on_pictures_that_were_not_seen():
     assert mean_f1(truth, fresh * factors) > mean_f1(truth, fresh) + 0.02
 
 
-def test_tags_of_one_frequency_keep_their_order():
+def test_tags_of_one_frequency_and_spread_keep_their_order():
     rng = np.random.default_rng(0)
-    p = rng.random((60, 6))
+    column = rng.random(10)
+    p = np.array([np.roll(np.repeat(column, 6), 7 * tag) for tag in range(6)]).T  # of one spread, too
     tags = np.tile(np.eye(6), (10, 1))
     factors = evening_of(p, tags)
     np.testing.assert_array_equal(np.argsort(p * factors, axis=1), np.argsort(p, axis=1))

@@ -9,19 +9,34 @@ from tagmix.learners.context import pool as pooling
 from tagmix.learners.context.pool import BIAS_PRECISION, FLOOR, SLOPE_PRECISION, fit_pool
 
 
-def features_of(scores):
-    found = [f for s in scores for f in (np.log(np.maximum(s, FLOOR)), s)]
-    return [(f - f.mean()) / f.std() for f in found]
+def standard(x):
+    return (x - x.mean()) / x.std()
+
+
+def slopes_by_hand(theta, scores, tags):
+    """Return the slope of each standardised feature, and the bias, of each tag, by the formula."""
+    n_tags, counts = tags.shape[1], tags.sum(axis=0)
+    share = (counts + 0.5) / (len(tags) + 1)
+    frequency = standard(np.log(counts + 1))
+    bias, slopes = theta[0] + theta[1] * frequency + theta[-n_tags:], []
+    for k, s in enumerate(scores):
+        own = theta[2 + 5 * k : 7 + 5 * k]
+        spread = standard(
+            np.log(np.maximum(np.clip(s, 0, None).std(axis=0), FLOOR) / np.sqrt(share * (1 - share)))
+        )
+        bias = bias + own[0] * spread
+        slopes += [own[1] + own[3] * frequency + own[4] * spread, np.full(n_tags, own[2])]
+    return bias, slopes
 
 
 def smooth(rng):
     scores = [rng.random((60, 5)), rng.normal(0.2, 0.2, (60, 5))]
-    return scores, (rng.random((60, 5)) < 0.6 * scores[0]).astype(float)
+    return scores, (rng.random((60, 5)) < np.array([0.9, 0.6, 0.3, 0.3, 0.1]) * scores[0]).astype(float)
 
 
 def sharp(rng):
     """Rare tags with high scores, low ones for almost all others: Newton's whole steps lead astray."""
-    tags = (rng.random((200, 5)) < 0.02).astype(float)
+    tags = (rng.random((200, 5)) < np.array([0.01, 0.02, 0.02, 0.03, 0.05])).astype(float)
     scores = np.where(tags > 0, 0.9, 1e-4 * rng.random((200, 5)))
     scores[:3] = 0.9
     return [scores], tags
@@ -30,18 +45,24 @@ def sharp(rng):
 @pytest.mark.parametrize("sampled", [smooth, sharp])
 def test_slopes_and_biases_are_those_that_a_general_minimiser_finds(sampled):
     scores, tags = sampled(np.random.default_rng(0))
-    z, start = features_of(scores), logit((tags.sum() + 0.5) / (tags.size + 1))
+    features = [f for s in scores for f in (np.log(np.maximum(s, FLOOR)), s)]
+    z, start = [standard(f) for f in features], logit((tags.sum() + 0.5) / (tags.size + 1))
+    n = 2 + 5 * len(scores)
 
     def loss(theta):
-        slopes, biases = theta[:-5], theta[-5:]
-        logits = slopes[0] + sum(a * f for a, f in zip(slopes[1:], z, strict=True)) + biases
-        away = slopes - np.append(start, np.zeros(len(z)))
-        prior = SLOPE_PRECISION * (away**2).sum() + BIAS_PRECISION * (biases**2).sum()
+        bias, slopes = slopes_by_hand(theta, scores, tags)
+        logits = bias + sum(a * f for a, f in zip(slopes, z, strict=True))
+        away = theta[:n] - np.append(start, np.zeros(n - 1))
+        prior = SLOPE_PRECISION * (away**2).sum() + BIAS_PRECISION * (theta[n:] ** 2).sum()
         return (np.logaddexp(0, logits) - tags * logits).sum() + prior / 2
 
-    best = minimize(loss, np.append(start, np.zeros(len(z) + 5)), options={"gtol": 1e-8})
+    best = minimize(loss, np.append(start, np.zeros(n + 4)), options={"gtol": 1e-7, "maxiter": 5000}).x
+    bias, slopes = slopes_by_hand(best, scores, tags)
     found = fit_pool(scores, tags)
-    np.testing.assert_allclose(np.concatenate([found.slopes, found.biases]), best.x, atol=1e-5)
+    away = [found.slopes[i] * f.std() - slopes[i] for i, f in enumerate(features)]
+    own_bias = found.biases + sum(a * f.mean() for a, f in zip(found.slopes, features, strict=True))
+    np.testing.assert_allclose(away, 0, atol=1e-4)  # the minimiser's differences are no better
+    np.testing.assert_allclose(own_bias, bias, atol=1e-4)
 
 
 def planted(rng, n=4000):
@@ -54,7 +75,29 @@ def test_a_planted_pool_is_found_and_an_expert_of_noise_is_turned_down():
     scores, logits, tags = planted(np.random.default_rng(1))
     pool = fit_pool(scores, tags)
     assert np.abs(expit(pool.logits(scores)) - expit(logits)).mean() < 0.02
-    assert np.abs(pool.slopes[3:]).max() < 0.2 < np.abs(pool.slopes[1:3]).max()
+    spreads = np.array([[np.log(s).std(), s.std()] for s in scores]).ravel()
+    weight = np.abs(pool.slopes) * spreads[:, None]
+    assert weight[2:].max() < 0.2 < weight[:2].max()
+
+
+def unequal(rng, n=3000, n_tags=30):
+    """Half of the tags are told well by their scores, half badly: only the former's spread shows it."""
+    told = np.arange(n_tags) % 2 == 0
+    truth = rng.normal(-2, 1.5, (n, n_tags))
+    tags = (rng.random((n, n_tags)) < expit(truth)).astype(float)
+    seen = np.where(told, truth, rng.normal(-2, 1.5, (n, n_tags)))
+    mean = tags.mean(axis=0)
+    return expit(seen) * np.where(told, 1.0, 0.1) + np.where(told, 0.0, mean * 0.9), tags, told
+
+
+def test_tags_whose_scores_spread_little_get_a_slope_of_their_kind():
+    scores, tags, told = unequal(np.random.default_rng(8))
+    p = expit(fit_pool([scores], tags).logits([scores]))
+    known, vague = p[:, told].std(axis=0), p[:, ~told].std(axis=0)
+    assert vague.max() < 0.03 < 0.15 < known.min()
+    rng = np.random.default_rng(9)
+    shuffled = scores[rng.permutation(len(scores))]
+    assert expit(fit_pool([shuffled], tags).logits([shuffled])).std(axis=0).max() < 0.08
 
 
 def test_scores_that_were_shuffled_say_nothing():
@@ -97,8 +140,7 @@ def test_a_link_that_slopes_cannot_follow_is_followed_by_the_curve():
     true = np.where(scores > 0.6, 0.8, 0.05)
     tags = (rng.random(scores.shape) < true).astype(float)
     pool = fit_pool([scores], tags)
-    z = features_of([scores])
-    slopes_alone = pool.slopes[0] + pool.slopes[1] * z[0] + pool.slopes[2] * z[1] + pool.biases
+    slopes_alone = pool.biases + pool.slopes[0] * np.log(np.maximum(scores, FLOOR)) + pool.slopes[1] * scores
     away = np.abs(expit(pool.logits([scores])) - true).mean()
     assert away < 0.03 < 2 * away + 0.03 < np.abs(expit(slopes_alone) - true).mean()
 

@@ -86,14 +86,11 @@ def load_context(fields: Any, arrays: Mapping[str, Any], tag_names: tuple[str, .
 def _pool(arrays: Mapping[str, Any], n_experts: int, n_tags: int) -> Pool:
     n, n_knots = 2 * n_experts, len(arrays["context.pool.knots"])
     pool = Pool(**{name: arrays[f"context.pool.{name}"] for name in Pool._fields})
-    shapes = {"slopes": (n + 1,), "centres": (n,), "scales": (n,), "biases": (n_tags,)}
-    shapes |= {"knots": (n_knots,), "levels": (n_knots,)}
+    shapes = {"slopes": (n, n_tags), "biases": (n_tags,), "knots": (n_knots,), "levels": (n_knots,)}
     for name, array in pool._asdict().items():
         fits = array.shape == shapes[name] and array.dtype == np.float64
         if not n_experts or not n_knots or not fits or not np.all(np.abs(array) <= LARGEST):
             raise ValueError(f"{name} of the pool must be float64 of shape {shapes[name]} up to {LARGEST:g}")
-    if not (pool.scales > 0).all():
-        raise ValueError("scales of the pool must be positive")
     if np.any(np.diff(pool.knots) < 0) or pool.levels.min() < 0 or pool.levels.max() > 1:
         raise ValueError("the pool needs rising knots, and levels between 0 and 1")
     return pool

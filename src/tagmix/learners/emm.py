@@ -222,7 +222,7 @@ class EMM(BagsEstimator):
         return metrics.top_tags((self.even_scores if even else self.predict_proba)(X, rates=rates), k)
 
     def even_scores(self, X: Any, *, rates: Any = None) -> Floats:
-        """Return p(tag) / its frequency^a, images × tags: ranked so, rare tags count as much as others."""
+        """Return how far p(tag) stands out for its tag, images × tags: so ranked, rare tags count fully."""
         marginals = self.predict_marginals(X, rates=rates)  # first: it asks for a fit and a calibration
         return marginals * self.calibration_.evening
 

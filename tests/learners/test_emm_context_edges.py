@@ -7,11 +7,10 @@ from sklearn.linear_model import Ridge
 import tagmix
 from tagmix import EMM, Bags, BagsError, ModelFileError, ParameterError, storage
 from tagmix.evaluation.metrics import top_k_accuracy
-from tagmix.learners.baselines.max_pooling import MaxPooling
 from tagmix.learners.calibration import probabilities, worth_showing
 from tagmix.learners.context.fitting import POWERS
 from tagmix.learners.context.prior import fit_prior
-from tagmix.learners.context.scorer import RIDGE, STEPS, TOLERANCE
+from tagmix.learners.context.scorer import RIDGE, STEPS, TOLERANCE, Scorer
 from tagmix.learners.tuning import choose_evidence
 
 N, N_TAGS, N_REGIONS, WIDTH = 90, 8, 3, 5
@@ -96,7 +95,7 @@ def test_margins_with_a_context_weigh_the_odds_of_pictures(bags):
 def test_the_scorer_of_a_view_is_the_one_of_max_pooling_on_it_alone(bags):
     scorer = fitted(bags, evidence=BOTH).params_.instances["net:linear"]
     alone = Bags({"net": bags.views["net"]}, bags.offsets, bags.captions, bags.tag_names)
-    expected = MaxPooling(ridge=RIDGE, tol=TOLERANCE, max_iter=STEPS).fit(alone)._region_scores(alone)
+    expected = Scorer(ridge=RIDGE, tol=TOLERANCE, max_iter=STEPS).fit(alone)._region_scores(alone)
     found = np.zeros(expected.size)
     scorer.add_evidence(bags.views["net"], 1.0, bags.offsets, None, found)
     np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9)

@@ -11,9 +11,10 @@ from sklearn.model_selection import cross_val_score
 
 from tagmix import Bags, storage
 from tagmix.errors import ParameterError
+from tagmix.kernels.compiled.pooling import pool_regions
 from tagmix.learners import state
 from tagmix.learners.baselines import linear_ranker
-from tagmix.learners.baselines.max_pooling import MaxPooling, pool, pooled_loss
+from tagmix.learners.baselines.max_pooling import MaxPooling, pooled_loss
 from tagmix.learners.baselines.naive_regions import NaiveRegions
 from tagmix.learners.baselines.region_features import features_of
 
@@ -27,19 +28,9 @@ def objective(bags, weights, ridge, sharpness=np.inf):
     return value + ridge / 2 * (weights[:-1] ** 2).sum(axis=0)
 
 
-def test_pooling_by_hand():
-    scores = np.array([[1.0], [3.0], [3.0], [-2.0], [0.0], [np.log(3)]])
-    top, shares = pool(scores, BAGS, np.inf)
-    assert top.ravel().tolist() == [3.0, -2.0, np.log(3)]
-    assert shares.ravel().tolist() == [0.0, 0.5, 0.5, 1.0, 0.0, 1.0]
-    soft, shares = pool(scores, BAGS, 1.0)
-    np.testing.assert_allclose(soft[1:].ravel(), [-2.0, np.log(2)], rtol=1e-12)  # log of the mean of 1 and 3
-    np.testing.assert_allclose(shares[4:].ravel(), [0.25, 0.75], rtol=1e-12)
-
-
 def test_a_sharper_pool_is_higher_and_nears_the_maximum():
     scores = np.random.default_rng(0).normal(size=(6, 2))
-    pools = [pool(scores, BAGS, s)[0] for s in (0.01, 1.0, 10.0, 1e4, np.inf)]
+    pools = [pool_regions(scores, BAGS.offsets, s)[0] for s in (0.01, 1.0, 10.0, 1e4, np.inf)]
     assert all((low <= high + 1e-12).all() for low, high in itertools.pairwise(pools))
     np.testing.assert_allclose(pools[0][0], scores[:3].mean(axis=0), atol=0.02)
     np.testing.assert_allclose(pools[-2], pools[-1], atol=1e-3)
@@ -84,15 +75,15 @@ def test_one_word_that_marks_a_tag_is_found_by_hand():
 
 def test_the_sharpening_never_ends_above_where_the_last_maximum_began(train, monkeypatch):
     whole = MaxPooling(ridge=0.3).fit(train)
-    monkeypatch.setattr("tagmix.learners.baselines.max_pooling.SHARPNESS", (1.0, 4.0))
+    monkeypatch.setattr(MaxPooling, "sharpnesses", (1.0, 4.0))
     without = MaxPooling(ridge=0.3).fit(train)
     assert (objective(train, whole.weights_, 0.3) <= objective(train, without.weights_, 0.3) + 1e-9).all()
 
 
 def test_a_soft_start_loses_next_to_nothing_against_the_maximum_from_the_start(train, monkeypatch):
-    # And where regions are harder to tell apart it wins: see SHARPNESS.
+    # And where regions are harder to tell apart it wins: see ``sharpnesses``.
     whole = MaxPooling(ridge=0.3).fit(train)
-    monkeypatch.setattr("tagmix.learners.baselines.max_pooling.SHARPNESS", (np.inf,))
+    monkeypatch.setattr(MaxPooling, "sharpnesses", (np.inf,))
     bare = MaxPooling(ridge=0.3).fit(train)
     assert objective(train, whole.weights_, 0.3).sum() < 1.005 * objective(train, bare.weights_, 0.3).sum()
 

@@ -152,8 +152,14 @@ class KernelRidge(PictureLearner):
         tags, asked = members @ bags.captions, group[rows]
         pull = self.leverages_[rows, None]
         left = np.maximum(1 - sizes[asked, None] * pull, SMALLEST_LEFT)
-        spared: Floats = (self._scores(bags[rows]) - pull * tags[asked].toarray()) / left
+        spared: Floats = (self._fitted(bags, rows) - pull * tags[asked].toarray()) / left
         return spared
+
+    def _fitted(self, bags: Bags, rows: Ints) -> Floats:
+        """Return the scores of training pictures; where all are landmarks, (K + ridge·I)α = y − ȳ tells."""
+        if len(self.coefficients_) == len(bags):
+            return bags.captions[rows].toarray() - self.ridge_ * self.coefficients_[rows]
+        return self._scores(bags[rows])
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -31,7 +31,7 @@ from tagmix.model.params import LINEAR, Params, view_of
 # Of many pictures, halves teach as well.
 FOLDS, FOLDS_OF_MANY, MANY = 3, 2, 600
 # Iterations of a model that is only judged: what is left to learn after them changes no choice.
-MAX_ITER = 20
+MAX_ITER = 10
 # κ that a view is tried at first, of steps of three: the fine search follows.
 COARSE = slice(2, None, 2)
 # The search begins with a view that is at least so good without context, beside the best one there.

@@ -1,0 +1,22 @@
+"""Scores of regions pooled into one of the picture: by the largest, or softly."""
+
+import numpy as np
+
+from tagmix.arrays import Floats, Ints
+
+
+def pool_regions(scores: Floats, starts: Ints, sharpness: float) -> tuple[Floats, Floats]:
+    """Return the pooled scores of each picture, and each region's share in its picture's gradient.
+
+    The log-mean-exp (1/s)·log mean exp(s·f) for a finite sharpness s, else the maximum; regions that tie for
+    the maximum share it. Every picture must have a region.
+    """
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    top = np.maximum.reduceat(scores, starts[:-1], axis=0)
+    if np.isinf(sharpness):
+        shares = (scores == top[owner]).astype(np.float64)
+        return top, shares / np.add.reduceat(shares, starts[:-1], axis=0)[owner]
+    shares = np.exp(sharpness * (scores - top[owner]))
+    total = np.add.reduceat(shares, starts[:-1], axis=0)
+    sizes = np.diff(starts)[:, None]
+    return top + np.log(total / sizes) / sharpness, shares / total[owner]

@@ -1,0 +1,42 @@
+"""Pooled scores of regions: the compiled kernel against its definition, and both against hand cases."""
+
+import numpy as np
+import pytest
+
+from tagmix.kernels.compiled import pooling as compiled
+from tagmix.kernels.reference import pooling as reference
+
+
+@pytest.mark.parametrize("sharpness", [1.0, 4.0, np.inf])
+def test_the_compiled_kernel_equals_its_definition(sharpness):
+    rng = np.random.default_rng(0)
+    starts = np.concatenate([[0], np.cumsum(rng.integers(1, 6, 40))])
+    scores = rng.normal(0, 3, (starts[-1], 17))
+    scores[starts[3] : starts[4]] = 0.5  # all regions tie
+    scores[starts[5], 2], scores[starts[5] - 1, 2] = 900.0, -900.0  # beyond what exponentials reach
+    for ours, theirs in zip(
+        compiled.pool_regions(scores, starts, sharpness),
+        reference.pool_regions(scores, starts, sharpness),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kernels", [compiled, reference])
+def test_two_regions_by_hand(kernels):
+    # mean of 1 and 3 is 2: log 2; shares 1/4 and 3/4. The second picture has one region.
+    scores = np.log(np.array([[1.0], [3.0], [5.0]]))
+    best, shares = kernels.pool_regions(scores, np.array([0, 2, 3]), 1.0)
+    np.testing.assert_allclose(best, np.log([[2.0], [5.0]]), rtol=1e-12)
+    np.testing.assert_allclose(shares, [[0.25], [0.75], [1.0]], rtol=1e-12)
+    best, shares = kernels.pool_regions(scores, np.array([0, 2, 3]), np.inf)
+    np.testing.assert_allclose(best, np.log([[3.0], [5.0]]), rtol=1e-12)
+    np.testing.assert_array_equal(shares, [[0.0], [1.0], [1.0]])
+
+
+@pytest.mark.parametrize("kernels", [compiled, reference])
+def test_regions_that_tie_for_the_maximum_share_it(kernels):
+    scores = np.array([[1.0], [3.0], [3.0], [-2.0]])
+    best, shares = kernels.pool_regions(scores, np.array([0, 3, 4]), np.inf)
+    assert best.ravel().tolist() == [3.0, -2.0]
+    assert shares.ravel().tolist() == [0.0, 0.5, 0.5, 1.0]

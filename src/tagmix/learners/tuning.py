@@ -26,7 +26,7 @@ START = 0.1
 # Steps of three around it, four down and two up.
 VALUES = tuple(round(START * 3.0**step, 6) for step in range(-4, 3))
 # More pictures than this would not change the choice, only its price.
-ENOUGH, ENOUGH_WITH_CONTEXT = 2000, 1000
+ENOUGH, ENOUGH_WITH_CONTEXT = 2000, 600
 Evidence = dict[str, float]
 
 

@@ -29,7 +29,7 @@ from tagmix.model.instance import InstanceModel
 from tagmix.model.params import LINEAR, Params, view_of
 
 # Of many pictures, halves teach as well.
-FOLDS, FOLDS_OF_MANY, MANY = 3, 2, 600
+FOLDS, FOLDS_OF_MANY, MANY = 3, 2, 500
 # Iterations of a model that is only judged: what is left to learn after them changes no choice.
 MAX_ITER = 10
 # κ that a view is tried at first, of steps of three: the fine search follows.

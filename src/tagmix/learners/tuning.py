@@ -82,8 +82,8 @@ def choose_evidence(
 def most_tried(emm: EMM, bags: Bags) -> int:
     """Return the most settings that are tried.
 
-    With a context: a few κ for each view alone, for each that may join, then along each one. Without: every
-    second value for all at once, then along each one.
+    With a context: a few κ for each view alone, for those that may join after each that did, then along each
+    one. Without: every second value for all at once, then along each one.
 
     >>> bags = Bags({"sift": np.ones((1, 2), int), "network": np.ones((1, 2))}, [0, 1])
     >>> most_tried(EMM(), bags), most_tried(EMM(context="kernel"), bags)
@@ -92,7 +92,7 @@ def most_tried(emm: EMM, bags: Bags) -> int:
     along = PASSES * (len(VALUES) - 1)
     n = len(bags.views)
     if emm.context is not None:
-        return len(VALUES[COARSE]) * (2 * n - 1) + along * n
+        return len(VALUES[COARSE]) * n * (n + 1) // 2 + along * n
     return len(VALUES) if n == 1 else len(VALUES[::2]) + along * n
 
 

@@ -51,6 +51,19 @@ def test_a_view_that_gains_no_more_than_chance_does_not_join(coverage, joins):
     assert _grown(["network", "sift"], [1.0], ask) == {"network": 1.0} | ({"sift": 1.0} if joins else {})
 
 
+def test_a_view_that_did_not_join_is_asked_again_beside_what_has_joined_since():
+    ask = told(
+        SIFT,
+        PLACE,
+        ({"scene": 1.0}, 0.8, 0.4, 0.9),
+        ({"sift": 1.0, "place": 1.0}, 0.87, 0.41, 0.92),
+        ({"sift": 1.0, "scene": 1.0}, 0.89, 0.45, 0.92),
+        ({"sift": 1.0, "scene": 1.0, "place": 1.0}, 0.9, 0.46, 0.93),
+    )
+    assert ask.worth(PLACE[0]) > ask.worth({"scene": 1.0})  # so that it is asked first
+    assert _grown(["place", "sift", "scene"], [1.0], ask) == {"sift": 1.0, "scene": 1.0, "place": 1.0}
+
+
 def test_each_view_comes_with_its_best_kappa():
     ask = told(
         NETWORK,

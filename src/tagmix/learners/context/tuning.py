@@ -8,9 +8,9 @@ second. What is best is what has the largest product of the two.
 Evidence can also be consistent and wrong: the place of a region alone cuts all pictures alike, whatever the
 cuts are called. It shows where there is no context to lean on, because what it then names is rarely in the
 caption. So the search begins with one view, the best of those that name tags about as well as any, and takes
-others in one at a time: the product must rise by more than chance would raise it, and the agreement without
-any context must not fall. Then each κ is searched more finely, under the same condition. Embeddings are read
-by a normal distribution and by a scorer, which share their κ.
+others in one at a time, until none is left that helps: the product must rise by more than chance would raise
+it, and the agreement without any context must not fall. Then each κ is searched more finely, under the same
+condition. Embeddings are read by a normal distribution and by a scorer, which share their κ.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -79,12 +79,14 @@ def _grown(views: Sequence[str], coarse: Sequence[float], ask: "_Asking") -> Set
     enough = AS_WELL * max(ask.known_alone(single) for single in singles.values())
     order = sorted(views, key=lambda view: -ask.worth(singles[view]))
     first = next(view for view in order if ask.known_alone(singles[view]) >= enough)
-    best = singles[first]
-    for view in order:
-        if view != first:
-            joined = [{**best, view: kappa} for kappa in coarse]
-            better = max(joined, key=lambda other, own=best: ask.worth_beside(other, own))  # type: ignore[misc]
-            best = better if ask.worth_beside(better, best) >= ask.worth(best) + LEAST_GAIN else best
+    best, n_last = singles[first], 0
+    while len(best) > n_last:  # what did not join may do so beside what has joined since
+        n_last = len(best)
+        for view in order:
+            if view not in best:
+                joined = [{**best, view: kappa} for kappa in coarse]
+                better = max(joined, key=lambda other, own=best: ask.worth_beside(other, own))  # type: ignore[misc]
+                best = better if ask.worth_beside(better, best) >= ask.worth(best) + LEAST_GAIN else best
     return best
 
 

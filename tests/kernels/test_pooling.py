@@ -40,3 +40,9 @@ def test_regions_that_tie_for_the_maximum_share_it(kernels):
     best, shares = kernels.pool_regions(scores, np.array([0, 3, 4]), np.inf)
     assert best.ravel().tolist() == [3.0, -2.0]
     assert shares.ravel().tolist() == [0.0, 0.5, 0.5, 1.0]
+
+
+@pytest.mark.parametrize("kernels", [compiled, reference])
+def test_the_maximum_is_exact(kernels):
+    shares = kernels.pool_regions(np.array([[1.0], [1.0 - 1e-9]]), np.array([0, 2]), np.inf)[1]
+    assert shares.ravel().tolist() == [1.0, 0.0]

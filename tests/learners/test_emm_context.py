@@ -177,6 +177,12 @@ LIES = {
     "slopes of another number of tags": lambda f, a: a.update({"context.pool.slopes": np.zeros((2, 8))}),
     "knots that fall": lambda f, a: a.update({"context.pool.knots": a["context.pool.knots"][::-1]}),
     "no knots": lambda f, a: a.update({f"context.pool.{n}": np.zeros(0) for n in ("knots", "levels")}),
+    "levels that fall": lambda f, a: a.update({"context.pool.levels": a["context.pool.levels"][::-1]}),
+    "a level below zero": lambda f, a: a.update({"context.pool.levels": a["context.pool.levels"] - 2}),
+    "slopes of single precision": lambda f, a: a.update(
+        {"context.pool.slopes": a["context.pool.slopes"].astype(np.float32)}
+    ),
+    "slopes of two experts": lambda f, a: a.update({"context.pool.slopes": np.zeros((4, 9))}),
     "a level above one": lambda f, a: a.update({"context.pool.levels": 2 + a["context.pool.levels"]}),
     "biases not finite": lambda f, a: a.update({"context.pool.biases": np.full(9, np.nan)}),
     "coefficients of fewer tags": lambda f, a: a.update({"context.0.coefficients_": np.zeros((180, 8))}),

@@ -6,7 +6,6 @@ from sklearn.linear_model import Ridge
 
 from tagmix import KNN, Bags, KernelRidge, ParameterError
 from tagmix.learners import LinearRanker
-from tagmix.learners.baselines.kernel_ridge import left_out
 from tagmix.learners.baselines.pictures import whole_pictures
 from tagmix.learners.context.experts import Regressor, experts_of, held_out_scores, twin_folds
 from tagmix.learners.context.prior import fit_prior
@@ -15,18 +14,10 @@ ROWS = np.array([0, 3, 17, 50])
 
 
 @pytest.mark.parametrize("landmarks", [10_000, 40])
-def test_kernel_ridge_leaves_out_by_the_formula_of_its_leverages(train, landmarks):
+def test_kernel_ridge_does_not_see_the_pictures_it_leaves_out(train, landmarks):
     ridge = KernelRidge(max_landmarks=landmarks).fit(train)
     found = held_out_scores(ridge, train, np.arange(len(train)), 0, np.arange(len(train)))
     assert found.shape == (len(train), train.n_tags)
-    if landmarks > len(train):
-        gallery = ridge._gallery()
-        apart = np.tensordot(
-            [float(w) for w in ridge.view_weights_.values()], gallery.between(gallery.views), 1
-        )
-        tags = train.captions.toarray()
-        spared = left_out(np.exp(-apart), tags - tags.mean(axis=0), ridge.ridge_)[1]
-        np.testing.assert_allclose(found, spared + tags.mean(axis=0), atol=1e-9)
     seen = ridge.decision_scores(train)
     own = train.captions.toarray() > 0
     assert found[own].mean() < seen[own].mean()
@@ -69,12 +60,58 @@ def test_kernel_ridge_leaves_out_twins_as_if_it_had_been_solved_without_them(cop
     views = whole_pictures(bags, "hellinger")
     phi = np.exp(-np.tensordot(weights, marks.between(views), 1))
     own = np.exp(-np.tensordot(weights, marks.between(marks.views), 1)) + 1e-9 * np.eye(len(marks))
-    centred = bags.captions.toarray() - ridge.means_
+    tags = bags.captions.toarray()
     for i, row in enumerate(ROWS):
         rest = twins != twins[row]
         gram = phi[rest].T @ phi[rest] + ridge.ridge_ * own
-        slopes = np.linalg.lstsq(gram, phi[rest].T @ centred[rest], rcond=None)[0]
+        centred = tags[rest] - tags[rest].mean(axis=0)
+        slopes = np.linalg.lstsq(gram, phi[rest].T @ centred, rcond=None)[0]
         np.testing.assert_allclose(found[i], phi[row] @ slopes + ridge.means_, atol=1e-6)
+
+
+@pytest.mark.parametrize("landmarks", [10_000, 50])
+def test_twins_may_be_numbered_anyhow_and_asked_in_any_order(copied, landmarks):
+    bags, twins = copied
+    ridge = KernelRidge(max_landmarks=landmarks).fit(bags)
+    order = np.random.default_rng(0).permutation(len(bags))
+    plain = ridge.left_out_scores(bags, np.arange(len(bags)), twins)
+    renamed = ridge.left_out_scores(bags, order, 7 * (1000 - twins))
+    np.testing.assert_allclose(renamed, plain[order], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("landmarks", [10_000, 100])
+def test_pictures_as_far_from_each_other_as_can_be_do_not_tell_their_captions(landmarks):
+    """Left out of a mean of all, a picture's score falls where it has the tag: the truth, turned round."""
+    rng = np.random.default_rng(0)
+    tags = (rng.random((300, 8)) < 0.3).astype(int)
+    tags[tags.sum(axis=1) == 0, 0] = 1
+    bags = Bags(np.ones((300, 1), int), np.arange(301), tags=tags, pictures={"net": np.eye(300)})
+    ridge = KernelRidge(max_landmarks=landmarks).fit(bags)
+    found = ridge.left_out_scores(bags, np.arange(300), np.arange(300))
+    away = found - ridge.means_
+    assert abs((away * (tags - ridge.means_)).sum()) <= 0.15 * np.abs(away).sum() + 1e-6
+    _, held_out = fit_prior(KernelRidge(max_landmarks=landmarks), bags, 0)
+    logits, p = held_out.logits, tags.mean(axis=0)
+    frequency = -(tags * np.log(p) + (1 - tags) * np.log(1 - p)).mean()
+    assert 0.97 * frequency < (np.logaddexp(0, logits) - tags * logits).mean() < 1.1 * frequency
+
+
+class Endless(Ridge):
+    """A regressor that gives one score beyond all bounds."""
+
+    worst = np.nan
+
+    def predict(self, X):
+        scores = super().predict(X)
+        scores[0, 0] = self.worst
+        return scores
+
+
+@pytest.mark.parametrize("worst", [np.nan, -np.inf, 1e200])
+def test_a_regressor_whose_scores_are_no_sound_numbers_is_refused(train, monkeypatch, worst):
+    monkeypatch.setattr(Endless, "worst", worst)
+    with pytest.raises(ParameterError, match="must predict numbers up to 1e\\+15, Endless gave others"):
+        fit_prior(Endless(), train, 0)
 
 
 def test_neighbours_leave_out_twins(copied):

@@ -65,6 +65,58 @@ def test_slopes_and_biases_are_those_that_a_general_minimiser_finds(sampled):
     np.testing.assert_allclose(own_bias, bias, atol=1e-4)
 
 
+def test_a_step_is_that_of_the_whole_system():
+    """Biases are eliminated first; a dense solve over coefficients and biases must go the same way."""
+    rng = np.random.default_rng(0)
+    scores = [rng.random((40, 5)), rng.normal(size=(40, 5))]
+    tags = (rng.random((40, 5)) < 0.3).astype(float)
+    terms, z = pooling.terms_of(scores, tags), [standard(f) for f in pooling._features(scores)]
+    prior, theta, biases = rng.normal(size=len(terms)), rng.normal(size=len(terms)), rng.normal(size=5)
+    features = [np.ones_like(tags), *z]
+    columns = [features[t.feature] * t.known for t in terms] + [np.tile(e, (40, 1)) for e in np.eye(5)]
+    X, both = np.stack(columns, -1).reshape(200, -1), np.append(theta, biases)
+    precision = np.repeat([SLOPE_PRECISION, BIAS_PRECISION], [len(terms), 5])
+    p = expit(X @ both)
+    down = X.T @ (tags.ravel() - p) - precision * (both - np.append(prior, np.zeros(5)))
+    step = np.linalg.solve((X.T * (p * (1 - p))) @ X + np.diag(precision), down)
+    found = np.concatenate(pooling._step(z, tags, terms, theta, biases, prior))
+    np.testing.assert_allclose(found, step, rtol=1e-7, atol=1e-9)
+
+
+def test_no_step_leads_up_and_the_start_does_not_matter(monkeypatch):
+    scores, tags = sharp(np.random.default_rng(0))
+    terms, z = pooling.terms_of(scores, tags), [standard(f) for f in pooling._features(scores)]
+    prior = np.zeros(len(terms))
+
+    def loss(theta, biases):
+        logits = pooling._logits(z, pooling._slopes(terms, theta, biases, len(z)))
+        away = SLOPE_PRECISION * (theta**2).sum() + BIAS_PRECISION * (biases**2).sum()
+        return (np.logaddexp(0, logits) - tags * logits).sum() + away / 2
+
+    ends = []
+    for shift in (0.0, 3.0):
+        losses = []
+        for rounds in (*range(13), 50):
+            monkeypatch.setattr(pooling, "ROUNDS", rounds)
+            end = pooling._climbed(z, tags, terms, prior + shift, np.full(5, -shift), prior)
+            losses.append(loss(*end))
+        assert np.diff(losses).max() <= 1e-9 * losses[0]
+        ends.append(np.concatenate(end))
+    np.testing.assert_allclose(*ends, atol=1e-4)
+
+
+def test_scores_and_spreads_below_the_floor_are_equal_and_rounding_is_no_spread():
+    log_s = pooling._features([np.array([[-1.0, 0.0, 5e-4, 2e-3]])])[0]
+    np.testing.assert_allclose(log_s, np.log([[1e-3, 1e-3, 1e-3, 2e-3]]))
+    rng = np.random.default_rng(0)
+    tags = np.zeros((200, 3))
+    tags[:40] = 1
+    spread = pooling.terms_of([0.2 + np.array([1e-5, 1e-4, 0.1]) * rng.normal(size=(200, 3))], tags)[2].known
+    assert spread[0] == spread[1] < spread[2]
+    pool = fit_pool([np.full((50, 4), 1e9 / 3)], (rng.random((50, 4)) < 0.3).astype(float))
+    assert np.abs(pool.slopes).max() < 1e-3
+
+
 def planted(rng, n=4000):
     scores = [expit(rng.normal(-1, 1.5, (n, 4))), rng.random((n, 4))]
     logits = -0.5 + np.log(scores[0]) + 2 * scores[0] + np.array([1.0, 0.0, 0.0, -1.0])

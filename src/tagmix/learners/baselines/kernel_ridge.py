@@ -37,8 +37,8 @@ class KernelRidge(PictureLearner):
 
     Kernel ridge regression (Saunders, Gammerman and Vovk, "Ridge regression learning algorithm in dual
     variables", ICML 1998) on centred tags. The score of a picture left out is closed-form, y − α/diag(G⁻¹)
-    with G = K + ridge·I and α = G⁻¹y (the mean of the tags is not left out), so that choosing costs no
-    refits. Beyond ``max_landmarks`` pictures, as many of them carry the regression (Nyström: Williams and
+    with G = K + ridge·I and α = G⁻¹y (settings are chosen with the mean of all tags), so that choosing costs
+    no refits. Beyond ``max_landmarks`` pictures, as many of them carry the regression (Nyström: Williams and
     Seeger, NIPS 2001) and the others still teach.
 
     Parameters
@@ -56,6 +56,7 @@ class KernelRidge(PictureLearner):
     coefficients_ : landmarks × tags. ``means_``: share of pictures with each tag. ``ridge_``,
         ``view_weights_``: what was chosen. ``loo_accuracy_``: what it reached on all, left out.
     leverages_ : h, how much each training picture pulls its own score.
+    constants_ : 1̂, what each of them would score if all targets were 1.
 
     Examples
     --------
@@ -72,6 +73,7 @@ class KernelRidge(PictureLearner):
     ridge_: float
     loo_accuracy_: float
     leverages_: Floats
+    constants_: Floats
 
     def __init__(
         self,
@@ -104,7 +106,7 @@ class KernelRidge(PictureLearner):
         found = fit(gallery, tags, landmarks, weights, ridges)
         # In the order of a file, because products of another order differ in their last bits
         self.coefficients_ = np.ascontiguousarray(found.coefficients)
-        self.ridge_, self.loo_accuracy_, self.leverages_ = found[1:]
+        self.ridge_, self.loo_accuracy_, self.leverages_, self.constants_ = found[1:]
         self.means_ = _means(tags)
         self._keep(
             Gallery(taken(gallery.views, landmarks), gallery.scales, self.distance, gallery.memory), weights
@@ -145,15 +147,20 @@ class KernelRidge(PictureLearner):
     def left_out_scores(self, bags: Bags, rows: Ints, twins: Ints) -> Floats:
         """Return what these training pictures would have scored without themselves and their twins.
 
-        m twins pull each other's scores by one h, so that it is (ŷ − h Σy)/(1 − mh) over their tags y.
+        m twins pull each other's scores by one h, so that it is (ŷ − h Σy)/(1 − mh) over their tags y. The
+        others are centred on their own mean: that of all lacks, beside them, what the twins have, and would
+        tell it. Then the mean of all is added, which is the same for every picture.
         """
         _, group, sizes = np.unique(twins, return_inverse=True, return_counts=True)
         members = csr_array((np.ones(len(twins)), (group, np.arange(len(twins)))))
-        tags, asked = members @ bags.captions, group[rows]
-        pull = self.leverages_[rows, None]
-        left = np.maximum(1 - sizes[asked, None] * pull, SMALLEST_LEFT)
-        spared: Floats = (self._fitted(bags, rows) - pull * tags[asked].toarray()) / left
-        return spared
+        asked = group[rows]
+        tags, m = (members @ bags.captions)[asked].toarray(), sizes[asked, None]
+        pull, constant = self.leverages_[rows, None], self.constants_[rows, None]
+        left = np.maximum(1 - m * pull, SMALLEST_LEFT)
+        spared = (self._fitted(bags, rows) - pull * tags) / left
+        beside = (tags - m * self.means_) / np.maximum(len(bags) - m, 1)
+        recentred: Floats = spared + (constant - m * pull) / left * beside
+        return recentred
 
     def _fitted(self, bags: Bags, rows: Ints) -> Floats:
         """Return the scores of training pictures; where all are landmarks, (K + ridge·I)α = y − ȳ tells."""
@@ -177,12 +184,13 @@ def _means(tags: Counts) -> Floats:
 
 
 class Fit(NamedTuple):
-    """What a regression came to: coefficients, ridge, leave-one-out accuracy, each picture's leverage."""
+    """What a regression came to: coefficients, ridge, leave-one-out accuracy; of each picture h and 1̂."""
 
     coefficients: Floats
     ridge: float
     accuracy: float
     leverages: Floats
+    constants: Floats
 
 
 def left_out(kernel: Floats, targets: Floats, ridge: float) -> tuple[Floats, Floats, Floats]:
@@ -211,13 +219,14 @@ def _kernel(gallery: Gallery, landmarks: Gallery, weights: Floats) -> Floats:
 def exact(gallery: Gallery, tags: Counts, landmarks: Ints, weights: Floats, ridges: Sequence[float]) -> Fit:
     """Return the regression with the best of ``ridges``; all pictures are landmarks."""
     kernel, means = _kernel(gallery, gallery, weights), _means(tags)
-    centred = tags.toarray() - means
+    # The last target is 1 for all: what it comes to tells what the mean of the others would change.
+    targets = np.column_stack([tags.toarray() - means, np.ones(len(gallery))])
     best: Fit | None = None
     for ridge in ridges:
-        alpha, scores, leverages = left_out(kernel, centred, ridge)
-        reached = accuracy(scores + means, tags)
+        alpha, scores, leverages = left_out(kernel, targets, ridge)
+        reached = accuracy(scores[:, :-1] + means, tags)
         if best is None or reached > best.accuracy:
-            best = Fit(alpha, ridge, reached, leverages)
+            best = Fit(alpha[:, :-1], ridge, reached, leverages, 1 - ridge * alpha[:, -1])
     if best is None:
         raise ValueError("at least one ridge is needed")
     return best
@@ -236,23 +245,23 @@ def by_landmarks(
     own[np.diag_indices_from(own)] += JITTER
     root = cholesky(own, lower=True, overwrite_a=True)
     means = _means(tags)
-    gram, sums = np.zeros((len(marks), len(marks))), np.zeros((len(marks), tags.shape[1]))
+    gram, sums = np.zeros((len(marks), len(marks))), np.zeros((len(marks), tags.shape[1] + 1))
     for _, phi, y in _features(gallery, marks, tags, weights, root):
         gram += phi @ phi.T
-        sums += phi @ (y - means)
+        sums += phi @ np.column_stack([y - means, np.ones(len(y))])
     best: Fit | None = None
     for ridge in ridges:
         factor = cholesky(gram + ridge * np.eye(len(gram)), lower=True, overwrite_a=True)
         slopes = cho_solve((factor, True), sums)
-        n_hits, leverages = 0, np.empty(len(gallery))
+        n_hits, leverages, constants = 0, np.empty(len(gallery)), np.empty(len(gallery))
         for rows, phi, y in _features(gallery, marks, tags, weights, root):
             leverages[rows] = (solve_triangular(factor, phi, lower=True) ** 2).sum(axis=0)
-            fitted = phi.T @ slopes + means
+            fitted, constants[rows] = phi.T @ slopes[:, :-1] + means, phi.T @ slopes[:, -1]
             spared = y - (y - fitted) / np.maximum(1 - leverages[rows], SMALLEST_LEFT)[:, None]
             n_hits += hits(spared, csr_array(tags[rows]))
         if best is None or grade(n_hits, tags) > best.accuracy:
-            alpha = solve_triangular(root, slopes, lower=True, trans="T")
-            best = Fit(alpha, ridge, grade(n_hits, tags), leverages)
+            alpha = solve_triangular(root, slopes[:, :-1], lower=True, trans="T")
+            best = Fit(alpha, ridge, grade(n_hits, tags), leverages, constants)
     if best is None:
         raise ValueError("at least one ridge is needed")
     return best

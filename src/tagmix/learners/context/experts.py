@@ -17,6 +17,8 @@ from tagmix.learners.baselines.linear_ranker import LinearRanker
 from tagmix.learners.baselines.pictures import whole_pictures
 
 EXPERTS: dict[str, type[TagLearner]] = {"kernel": KernelRidge, "neighbours": KNN, "linear": LinearRanker}
+# Shares of tags are about 1; beyond this squares of scores lose all digits.
+LARGEST = 1e15
 # Where leaving one picture out has no short way, a fifth is left out at a time.
 FOLDS = 5
 
@@ -38,6 +40,11 @@ class Regressor(TagLearner):
             raise ParameterError(
                 f"a regressor of context must predict pictures × tags {(len(bags), len(self.tag_names_))}, "
                 f"{type(self.regressor).__name__} gave {scores.shape}: wrap it in MultiOutputRegressor."
+            )
+        if not np.all(np.abs(scores) <= LARGEST):  # nan is not
+            raise ParameterError(
+                f"a regressor of context must predict numbers up to {LARGEST:g}, "
+                f"{type(self.regressor).__name__} gave others: scale its inputs or choose another."
             )
         return scores
 

@@ -91,6 +91,6 @@ def _pool(arrays: Mapping[str, Any], n_experts: int, n_tags: int) -> Pool:
         fits = array.shape == shapes[name] and array.dtype == np.float64
         if not n_experts or not n_knots or not fits or not np.all(np.abs(array) <= LARGEST):
             raise ValueError(f"{name} of the pool must be float64 of shape {shapes[name]} up to {LARGEST:g}")
-    if np.any(np.diff(pool.knots) < 0) or pool.levels.min() < 0 or pool.levels.max() > 1:
-        raise ValueError("the pool needs rising knots, and levels between 0 and 1")
+    if (np.diff(pool.knots) < 0).any() or (np.diff([0, *pool.levels, 1]) < 0).any():
+        raise ValueError("the pool needs rising knots, and rising levels between 0 and 1")
     return pool

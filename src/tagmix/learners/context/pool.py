@@ -24,7 +24,7 @@ FLOOR = 1e-3
 BIAS_PRECISION, SLOPE_PRECISION = 100.0, 1e-2
 # A logit beyond says no more: pictures unlike any other lead that far, where exponentials are no numbers.
 SUREST = 30.0
-ROUNDS, SETTLED, SHORTEST, ROUNDING = 50, 1e-6, 1e-6, 1e-9
+ROUNDS, SETTLED, SHORTEST, ROUNDING = 50, 1e-6, 1e-6, 1e-7
 MANY = 2000  # pictures
 
 
@@ -105,7 +105,7 @@ def _standard(known: Floats) -> Floats:
 def _spread(numbers: Floats) -> float:
     """Return the standard deviation, or 1 where it is but rounding: what says nothing keeps its scale."""
     spread = float(numbers.std())
-    return spread if spread > ROUNDING else 1.0
+    return spread if spread > ROUNDING * max(1.0, float(np.abs(numbers).max(initial=0.0))) else 1.0
 
 
 def _slopes(terms: Sequence[Term], theta: Floats, biases: Floats, n_features: int) -> Floats:
@@ -135,10 +135,10 @@ def _climbed(
             return theta + along, biases + turn
         # Far from the optimum Newton's step may be too long: it is halved until it leads down.
         part = 1.0
-        while (there := loss(theta + part * along, biases + part * turn)) > here * (1 + 1e-12):
+        while not (there := loss(theta + part * along, biases + part * turn)) <= here * (1 + 1e-12):
             part /= 2
             if part <= SHORTEST:
-                break
+                return theta, biases
         theta, biases, here = theta + part * along, biases + part * turn, there
     return theta, biases
 

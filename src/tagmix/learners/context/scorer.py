@@ -16,7 +16,10 @@ TOLERANCE, STEPS = 1e-2, 8
 
 
 class Scorer(MaxPooling):
-    """Max-pooling without the middle sharpness: a third cheaper, .882 of MSRC's regions in place of .881."""
+    """Max-pooling without the middle sharpness, a third cheaper.
+
+    At one κ and τ for all folds of MSRC, EMM with it names .882 of the regions rightly, with all three .881.
+    """
 
     sharpnesses = (1.0, np.inf)
 

@@ -29,8 +29,7 @@ def run() -> list[dict[str, Any]]:
         emm.fit(train)
         whole = perf_counter() - began
         began = perf_counter()
-        emm.predict_marginals(test)
-        emm.top_region_tags(test)
+        emm.predict_both(test)
         each = (perf_counter() - began) / N_TEST * 1e3
     return [
         {

@@ -173,6 +173,7 @@ def words(shape: tuple[int, ...], dtype: type = np.float32, value: float = 0.1) 
         {"fields": {"recipe": {"max_side": -1}}},
         {"fields": {"recipe": {"largest_patch": "all"}}},
         {"fields": {"recipe": {"mirrored": 1}}},
+        {"fields": {"recipe": {"nearest": 10**9}}},
         {"fields": {"recipe": {"unheard": 1}}},
         {"fields": {"recipe": [1]}},
         {"fields": {"model": {}}},

@@ -95,9 +95,12 @@ class Annotator:
     def _annotate(self, described: list[tuple[Path, Words]], k: int, region_k: int) -> Iterator[Annotation]:
         items = [Item(path) for path, _ in described]
         bags = self.describer.bags_of(items, [words for _, words in described])
-        probability, shown = self.judge(bags)
+        if self.model.calibration_ is None:
+            (probability, shown), shares = self.judge(bags), self.model.predict_regions(bags)
+        else:
+            probability, shares = self.model.predict_both(bags)
+            shown = probability >= self.model.calibration_.thresholds
         order = top_tags(probability, k)
-        shares = self.model.predict_regions(bags)
         best = top_tags(shares, region_k)
         names = self.model.tag_names_
         for n, (path, words) in enumerate(described):

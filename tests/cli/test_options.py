@@ -34,11 +34,11 @@ def test_every_option_of_train_reaches_what_it_is_for(album, tmp_path, monkeypat
     monkeypatch.setattr(train_verb, "train_annotator", catch)
     options = ["--regions", "4", "--segmenter", "grid", "--seed", "5", "--no-places", "--patches", "70"]
     options += ["--largest-patch", "0.3", "--learning", "likelihood", "--split", "test", "--min-count", "1"]
-    options += ["--no-mirrored", "--no-layout"]
+    options += ["--no-mirrored", "--no-layout", "--nearest", "2"]
     monkeypatch.setenv("TAGMIX_DEBUG", "1")
     with pytest.raises(Enough):
         run(["train", str(album), "-m", str(tmp_path / "m"), *options])
-    assert seen["describer"].recipe == Recipe(70, "grid", 4, 640, 5, 0.3, False)
+    assert seen["describer"].recipe == Recipe(70, "grid", 4, 640, 5, 0.3, False, nearest=2)
     assert (seen["emm"].learning, seen["emm"].random_state) == ("likelihood", 5)
     assert {item.split for item in seen["part"]} == {"test"}
 
@@ -49,7 +49,7 @@ def test_every_option_of_train_reaches_what_it_is_for(album, tmp_path, monkeypat
 )
 def test_words_are_mirrored_unless_told_otherwise(album, tmp_path, monkeypatch, verb, flag, mirrored):
     def catch(describer, part):
-        assert describer.recipe.layout
+        assert (describer.recipe.layout, describer.recipe.nearest) == (True, 3)
         raise Enough(describer.recipe.mirrored)
 
     monkeypatch.setattr(Describer, "fit", catch)

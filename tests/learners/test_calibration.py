@@ -6,13 +6,17 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from tagmix import EMM
+from tagmix.evaluation.folds import Fold
+from tagmix.learners import fitting
 from tagmix.learners.calibration import (
     BIAS_SPREAD,
+    FOLDS,
     GRID,
     PSEUDO_TAGS,
     SLOPE_SPREAD,
     _best_thresholds,
     fit_calibration,
+    left_out_probabilities,
     probabilities,
     worth_showing,
 )
@@ -283,3 +287,33 @@ def test_a_tag_whose_scores_speak_against_it_is_as_probable_as_it_is_frequent():
     found = fit_calibration(np.exp(x), tags)
     assert found.slopes[5] == 0
     np.testing.assert_allclose(probabilities(np.exp(x), found).mean(axis=0), tags.mean(axis=0), atol=0.02)
+
+
+def test_left_out_probabilities_are_those_of_calibrations_that_saw_the_other_fold_alone():
+    rng = np.random.default_rng(0)
+    scores = rng.random((20, 3))
+    truth = (rng.random((20, 3)) < scores).astype(float)
+    first, second = np.arange(20)[::2], np.arange(20)[1::2]
+    p = left_out_probabilities(scores, truth, [Fold(first, second), Fold(second, first)])
+    for known, asked in ((first, second), (second, first)):
+        expected = probabilities(scores[asked], fit_calibration(scores[known], truth[known]))
+        np.testing.assert_array_equal(p[asked], expected)
+
+
+def test_without_a_context_too_the_evening_comes_from_pictures_left_out(monkeypatch, uncertain):
+    folds, caught = [], []
+
+    def left_out(scores, tags, given):
+        folds.extend(given)
+        return 0.5 * scores
+
+    def even(p, tags, seed):
+        caught.append(p)
+        return np.ones(16)
+
+    monkeypatch.setattr(fitting, "left_out_probabilities", left_out)
+    monkeypatch.setattr(fitting, "evening_of", even)
+    EMM(learning="likelihood", calibration_folds=2).fit(uncertain[:60])
+    assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(60))
+    assert len(folds) == FOLDS
+    np.testing.assert_allclose(caught[0].sum(axis=1), 0.5)

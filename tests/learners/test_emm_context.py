@@ -12,6 +12,7 @@ import tagmix
 from tagmix import EMM, KNN, Bags, BagsError, ModelFileError, ParameterError, storage
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.context.fitting import POWERS, REGION_POWERS
+from tagmix.learners.context.prior import ContextPrior
 from tagmix.learners.context.tuning import instances_of
 from tagmix.learners.tuning import choose_evidence
 
@@ -289,3 +290,15 @@ def test_every_view_of_embeddings_is_offered_a_gaussian_and_a_scorer(embedded):
     assert set(choice.evidence) <= {"words", "net", "net:linear"}
     read = {tuple(np.flatnonzero(kappas)) for kappas in choice.tried}
     assert {(0,), (1, 2)} <= read <= {(0,), (1, 2), (0, 1, 2)}  # embeddings by both or not at all
+
+
+def test_tags_and_regions_together_are_what_they_are_apart_and_ask_the_context_once(
+    monkeypatch, planted, with_context
+):
+    free, asked = planted[0][180:].with_tags(None), []
+    apart = with_context.predict_marginals(free), with_context.predict_regions(free)
+    ask = ContextPrior.logits
+    monkeypatch.setattr(ContextPrior, "logits", lambda prior, bags: asked.append(1) or ask(prior, bags))
+    for one, other in zip(apart, with_context.predict_both(free), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert len(asked) == 1

@@ -102,7 +102,15 @@ def test_a_tag_on_every_image_warns_and_names_it(train):
 
 def test_nothing_is_predicted_before_fit(train, tmp_path):
     emm = EMM()
-    for method in ("predict", "predict_proba", "predict_marginals", "predict_regions", "top_tags", "score"):
+    for method in (
+        "predict",
+        "predict_proba",
+        "predict_marginals",
+        "predict_regions",
+        "predict_both",
+        "top_tags",
+        "score",
+    ):
         with pytest.raises(NotFittedError):
             getattr(emm, method)(train)
     with pytest.raises(NotFittedError):

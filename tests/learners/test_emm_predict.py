@@ -174,7 +174,7 @@ def test_more_tags_than_there_are_give_all_of_them(plain, test):
 
 
 def test_without_calibration_predict_says_how_to_get_it(plain, test):
-    for method in (plain.predict, plain.predict_marginals):
+    for method in (plain.predict, plain.predict_marginals, plain.predict_both):
         message = r"not learnt: fit with calibration_folds >= 2.*\(4 for 2 folds\).*top_tags"
         with pytest.raises(ParameterError, match=message):
             method(test)
@@ -197,7 +197,7 @@ def test_a_calibration_refuses_scores_that_it_was_not_learnt_for(fitted, test, t
     emm.save(tmp_path / "m")
     for switched in (emm, load(tmp_path / "m")):
         switched.top_tags(test)
-        for method in (switched.predict, switched.predict_marginals):
+        for method in (switched.predict, switched.predict_marginals, switched.predict_both):
             with pytest.raises(
                 ParameterError, match=r"learnt for .*\('variational', 'shares'\), now .*: set them"
             ):

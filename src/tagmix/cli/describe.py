@@ -30,7 +30,7 @@ def command(
     Examples:
       tagmix describe corel5k:Corel5K --split train --bags corel5k.tagmix
       tagmix describe ~/Photos --network efficientnet-lite0.toml -b photos.tagmix
-      tagmix describe ~/Photos --colours 0 --no-places --no-mirrored --largest-patch 0.5 -b paper.tagmix
+      tagmix describe Photos --largest-patch 0.5 --colours 0 --nearest 1 --no-places --no-mirrored -b b.tagmix
     """
     check_writable(path)
     describer = describer_of(describing)

@@ -58,7 +58,7 @@ cache = click.option(
     type=click.Path(path_type=Path),
     default=None,
     show_default="your cache folder",
-    help="Folder for finished pictures (about 8 KB each, 25 KB with a network); a stopped run goes on "
+    help="Folder for finished pictures (about 16 KB each, 33 KB with a network); a stopped run goes on "
     "from there.",
 )
 network = click.option(
@@ -91,6 +91,7 @@ def describing(function: F) -> F:
                 help="Count the SIFT word of each patch's mirror image too, so that it does not matter "
                 "which way things face.",
             ),
+            _number("--nearest", *LIMITS["nearest"], 3, "SIFT words that a patch counts: the nearest ones."),
             click.option(
                 "--layout/--no-layout", default=True, show_default=True,
                 help="Use which colours lie high, in the middle and low, for the whole picture.",
@@ -128,6 +129,7 @@ def describer_of(options: dict[str, Any]) -> Describer:
         places=options["places"],
         mirrored=options["mirrored"],
         layout=options["layout"],
+        nearest=options["nearest"],
         n_patches=options["patches"],
         largest_patch=options["largest_patch"],
         segmenter=options["segmenter"],

@@ -47,6 +47,8 @@ NEEDS = {
     "ablation": ("corel5k", "msrc_v2", "scenes"),
 }
 SEEDS = 5  # of patches and words, where an album has its own test pictures
+# How `tagmix train` describes pictures, beside what all studies have.
+AS_TRAINED: dict[str, Any] = {"mirrored": True, "layout": True, "nearest": 3}
 # The album that is cut in other ways too, and the ways beside normalised cuts.
 CUT_OTHERWISE = {"msrc_v2": ("grid", "graph")}
 
@@ -155,10 +157,10 @@ def prepare(
         sets |= {name: describe(name, album)} if name in wanted else {}
         if rich:
             full = rich_name(name)
-            sets[full] = describe(full, album, seeds=SEEDS, mirrored=True, layout=True, network=network)
+            sets[full] = describe(full, album, seeds=SEEDS, **AS_TRAINED, network=network)
         for segmenter in CUT_OTHERWISE.get(name, ()) if "ablation" in rich else ():
             full = rich_name(name, segmenter)
-            sets[full] = describe(full, album, mirrored=True, layout=True, segmenter=segmenter)
+            sets[full] = describe(full, album, **AS_TRAINED, segmenter=segmenter)
     return sets
 
 

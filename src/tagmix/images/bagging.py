@@ -48,7 +48,7 @@ def bags_of(
 ) -> Bags:
     """Return Bags of pictures: counts of words and features a region, the items' tags, ids by place.
 
-    A view with two words a patch (mirrored) counts both in the patch's region.
+    A view with several words a patch (mirrored, or the nearest ones) counts all in the patch's region.
     """
     if not items:
         raise BagsError("no picture could be described: see problems_ of the describer.")

@@ -75,7 +75,7 @@ def _describe_file(
     see = once(partial(cut, content, recipe))
 
     def make() -> Arrays:
-        words = words_of(sketch(content, recipe, see()), vocabularies)._asdict()
+        words = words_of(sketch(content, recipe, see()), vocabularies, recipe.nearest)._asdict()
         return {name: np.asarray(words[name], dtype=dtype) for name, (dtype, _) in form.items()}
 
     def sound(kept: Arrays) -> bool:
@@ -101,10 +101,11 @@ def _describe_file(
 
 def _form_of_words(recipe: Recipe, vocabularies: Vocabularies) -> Form:
     """Return type and shape of each array of Words: the smallest whole numbers that hold them."""
-    n, colour = recipe.n_patches, vocabularies.colour
+    n, colour, sift = recipe.n_patches, vocabularies.colour, vocabularies.sift
     n_colours, n_coloured = (0, 0) if colour is None else (colour.n_words, n)
+    each = min(recipe.nearest, sift.n_words) * (2 if recipe.mirrored else 1)
     return {
-        "sift": (np.min_scalar_type(vocabularies.sift.n_words), (2 * n if recipe.mirrored else n,)),
+        "sift": (np.min_scalar_type(sift.n_words), (each * n,)),
         "colour": (np.min_scalar_type(n_colours), (n_coloured,)),
         "place": (np.min_scalar_type(PLACES), (n,)),
         "region": (np.min_scalar_type(recipe.n_regions), (n,)),
@@ -118,12 +119,12 @@ class Describer:
     Parameters
     ----------
     n_words, n_colours : size of the vocabularies of SIFT and of colour; 0 colours leave colour out.
-    n_patches, segmenter, n_regions, max_side, seed, largest_patch, places, mirrored, layout : how a picture
-        is described (see ``Recipe``).
+    n_patches, segmenter, n_regions, max_side, seed, largest_patch, places, mirrored, layout, nearest : how a
+        picture is described (see ``Recipe``).
     vocabulary_pictures, vocabulary_patches : from how many pictures, and patches of each, words are learnt.
     restarts : random starts of k-means.
     cache : a folder for what is finished; a run that was killed goes on where it was, and a finished one
-        takes next to no time again. It grows by 5 to 8 KB a picture (17 KB more with EfficientNet-Lite0) and,
+        takes next to no time again. It grows by 5 to 16 KB a picture (17 KB more with a network) and,
         for words, by 107 KB for each of ``vocabulary_pictures``: 54 MB for 500.
     n_jobs : processes; None is one, −1 takes all cores. It never changes a bit of the result.
     network : an ONNX network by its TOML (see ``load_network``), whose features become further views.
@@ -156,6 +157,7 @@ class Describer:
         places: bool = False,
         mirrored: bool = False,
         layout: bool = False,
+        nearest: int = 1,
         network: Network | str | os.PathLike[str] | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
@@ -167,7 +169,7 @@ class Describer:
             restarts=(restarts, 1),
         )
         self.n_words, self.n_colours = n_words, n_colours
-        how = (largest_patch, places, mirrored, layout)
+        how = (largest_patch, places, mirrored, layout, nearest)
         self.recipe = Recipe(n_patches, segmenter, n_regions, max_side, seed, *how)
         self.vocabulary_pictures, self.vocabulary_patches = vocabulary_pictures, vocabulary_patches
         self.restarts, self.cache, self.n_jobs, self.progress = restarts, Cache(cache), n_jobs, progress

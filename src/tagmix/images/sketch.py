@@ -21,10 +21,16 @@ from tagmix.kernels.compiled.segmentation import region_boxes
 # Places are counted on a grid: what a region is follows its height in the picture more than its side.
 PLACE_ROWS, PLACE_COLUMNS = 8, 4
 PLACES = PLACE_ROWS * PLACE_COLUMNS
-# Fields that recipes have not always had, and are False where they are not named.
-ADDED = ("mirrored", "layout")
+# Fields that recipes have not always had, and what they were then.
+ADDED: dict[str, bool | int] = {"mirrored": False, "layout": False, "nearest": 1}
 # What a recipe may ask for; a file from a stranger may ask for anything.
-LIMITS = {"n_patches": (1, 20_000), "n_regions": (1, 1000), "max_side": (1, 2048), "seed": (0, 2**32 - 1)}
+LIMITS = {
+    "n_patches": (1, 20_000),
+    "n_regions": (1, 1000),
+    "max_side": (1, 2048),
+    "seed": (0, 2**32 - 1),
+    "nearest": (1, 10),
+}
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,9 @@ class Recipe:
     ``largest_patch`` is the side of the largest patch as a share of √(width × height): at 0.5 it covers a
     quarter of the picture. ``places`` adds words for where a patch lies. ``mirrored`` counts, beside the
     SIFT word of a patch, that of its mirror image: a photo looked at in a mirror shows the same things.
-    ``layout`` adds a view of the whole picture: which colours lie high, in the middle and low.
+    ``layout`` adds a view of the whole picture: which colours lie high, in the middle and low. ``nearest`` is
+    how many SIFT words a patch counts: with more than one, patches that look alike on two sides of a border
+    between words still share some.
     """
 
     n_patches: int = 1000
@@ -46,6 +54,7 @@ class Recipe:
     places: bool = False
     mirrored: bool = False
     layout: bool = False
+    nearest: int = 1
 
     def __post_init__(self) -> None:
         for name, (low, high) in LIMITS.items():
@@ -62,19 +71,20 @@ class Recipe:
                 f"largest_patch must be a share above 0 and up to 1, got {self.largest_patch!r:.60}: 0.5 is "
                 "the paper's, 0.125 tells small regions apart."
             )
-        for name in ("places", *ADDED):
+        for name in ("places", "mirrored", "layout"):
             value = getattr(self, name)
             if not isinstance(value, bool):
                 raise ParameterError(f"{name} must be True or False, got {value!r:.60}: choose one.")
 
     def __repr__(self) -> str:
-        """Name every field, but those added later only if they are set: what was kept before still fits.
+        """Name every field, but those added later only if they changed: what was kept before still fits.
 
         >>> Recipe(places=True, mirrored=True)  # doctest: +ELLIPSIS
         Recipe(n_patches=1000, ..., places=True, mirrored=True)
         """
-        shown = [field.name for field in fields(self) if field.name not in ADDED or getattr(self, field.name)]
-        return f"Recipe({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        shown = {name: value for name, value in values.items() if name not in ADDED or value != ADDED[name]}
+        return f"Recipe({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
 Cut: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.integer]]
@@ -99,8 +109,8 @@ class Words(NamedTuple):
     """A picture in words: the word of each patch by view, its region, and the regions' boxes.
 
     If the recipe is mirrored, the SIFT words of the mirror images follow those of the patches, in the same
-    order; colour, place and region are once a patch. ``features`` is what a network makes of the picture, if
-    there is one.
+    order; then the second nearest words of both, and so on. Colour, place and region are once a patch.
+    ``features`` is what a network makes of the picture, if there is one.
     """
 
     sift: NDArray[np.integer]
@@ -153,11 +163,11 @@ def sketch(content: bytes, recipe: Recipe, seen: Cut | None = None) -> Sketch:
     )
 
 
-def words_of(found: Sketch, vocabularies: Vocabularies) -> Words:
-    """Return the nearest word of each patch, and of each mirror image if there are any."""
+def words_of(found: Sketch, vocabularies: Vocabularies, nearest: int = 1) -> Words:
+    """Return the nearest words of each patch, and of each mirror image if there are any."""
     colour = vocabularies.colour
     return Words(
-        vocabularies.sift.words_of(found.sift),
+        vocabularies.sift.words_of(found.sift, nearest),
         np.zeros(0, dtype=np.int64) if colour is None else colour.words_of(found.colour),
         found.place,
         found.region,

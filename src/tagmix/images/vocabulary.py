@@ -33,13 +33,17 @@ class Vocabulary(NamedTuple):
         """The number of words."""
         return len(self.centres)
 
-    def words_of(self, descriptors: NDArray[np.float32]) -> NDArray[np.int64]:
+    def words_of(self, descriptors: NDArray[np.float32], nearest: int = 1) -> NDArray[np.int64]:
         """Return the number of the nearest word of each descriptor; of equals, the first.
 
-        >>> Vocabulary(np.eye(2, dtype=np.float32)).words_of(np.array([[0.1, 0.8]], np.float32)).tolist()
-        [1]
+        Of more than one, the nearest words of all come first, then the second nearest of all, and so on;
+        there are no more of them than words.
+
+        >>> words = Vocabulary(np.eye(3, dtype=np.float32))
+        >>> words.words_of(np.array([[0.1, 0.8, 0.0], [0.2, 0.1, 0.9]], np.float32), 2).tolist()
+        [1, 2, 0, 0]
         """
-        return _nearest(descriptors, self.centres, 1)[0]
+        return _nearest(descriptors, self.centres, 1, min(nearest, self.n_words))[0].ravel()
 
 
 class _Clustering(NamedTuple):
@@ -113,8 +117,8 @@ def keep_vocabulary(cache: Cache, descriptors: NDArray[np.float32], n_words: int
 
 def _sweep(points: NDArray[np.float32], centres: NDArray[np.float32], n_threads: int) -> _Clustering:
     """Return the nearest word of each point, and each word's centre moved to the mean of its points."""
-    words, off = _nearest(points, centres, n_threads)
-    n = len(points)
+    found, off = _nearest(points, centres, n_threads)
+    words, n = found[0], len(points)
     members = csr_array((np.ones(n, dtype=np.float32), words, np.arange(n + 1)), shape=(n, len(centres)))
     sizes = np.bincount(words, minlength=len(centres))
     moved = (members.T @ points) / np.maximum(sizes, 1)[:, None]
@@ -126,10 +130,13 @@ def _sweep(points: NDArray[np.float32], centres: NDArray[np.float32], n_threads:
 
 
 def _nearest(
-    points: NDArray[np.float32], centres: NDArray[np.float32], n_threads: int
+    points: NDArray[np.float32], centres: NDArray[np.float32], n_threads: int, n: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the nearest centre of each point, and half the squared distance less that of the point to 0."""
-    words = np.empty(len(points), dtype=np.int64)
+    """Return n × points, the nearest centres of each point, nearest first, and how far off the nearest is.
+
+    That is half the squared distance, less that of the point to 0.
+    """
+    words = np.empty((n, len(points)), dtype=np.int64)
     off = np.empty(len(points), dtype=np.float32)
     half_norm = (centres * centres).sum(axis=1) / 2
 
@@ -140,9 +147,13 @@ def _nearest(
             near = buffer[: len(part)]
             np.matmul(part, centres.T, out=near)
             np.subtract(half_norm, near, out=near)
-            chosen = near.argmin(axis=1)
-            words[start : start + BATCH] = chosen
-            off[start : start + BATCH] = near[np.arange(len(part)), chosen]
+            rows = np.arange(len(part))
+            for more in range(n):  # a few minima are found faster than an order
+                chosen = near.argmin(axis=1)
+                words[more, start : start + BATCH] = chosen
+                if not more:
+                    off[start : start + BATCH] = near[rows, chosen]
+                near[rows, chosen] = np.inf
 
     over_ranges(work, -(-len(points) // BATCH), n_threads, chunks_per_thread=4)
     return words, off

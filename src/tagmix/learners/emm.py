@@ -195,15 +195,14 @@ class EMM(BagsEstimator):
 
         For the probability that a tag is right, see ``predict_marginals``.
         """
-        scores = self._scores(X, rates)
+        scores = self._scores(*self._checked(X, rates))
         if self.context_ is not None:  # odds; calibration has a slope a tag, which ranks better
             known = self.calibration_
             scores = scores / (1 + scores) if known is None else probabilities(scores, known)
         return scores / scores.sum(axis=1, keepdims=True)
 
-    def _scores(self, X: Any, rates: Any) -> Floats:
+    def _scores(self, bags: Bags, brought: Floats | None) -> Floats:
         """Return what pictures are ranked by: the paper's p(Y|X), or odds by context and regions."""
-        bags, brought = self._checked(X, rates)
         scores = np.empty((len(bags), self.params_.n_tags))
         for where in self._shards(bags):
             own = self._rates(brought, where)
@@ -230,7 +229,7 @@ class EMM(BagsEstimator):
         """Return the calibrated probability of each tag, images × tags: .8 is right 8 times in 10."""
         check_is_fitted(self)
         check_calibrated(self)
-        return probabilities(self._scores(X, rates), self.calibration_)
+        return probabilities(self._scores(*self._checked(X, rates)), self.calibration_)
 
     def predict(self, X: Any, *, rates: Any = None) -> Ints:
         """Return the tags worth showing, images × tags of 0 and 1, by each tag's own threshold."""
@@ -242,11 +241,20 @@ class EMM(BagsEstimator):
 
         The answer itself takes 8 bytes × regions × tags; ``top_region_tags`` does not.
         """
-        bags, own = self._checked(X, rates)
+        return self._all_regions(*self._checked(X, rates), captioned)
+
+    def _all_regions(self, bags: Bags, brought: Floats | None, captioned: bool) -> Floats:
         out = np.empty((bags.n_regions, self.params_.n_tags))
-        for regions, phi in self._region_posteriors(bags, captioned, own):
+        for regions, phi in self._region_posteriors(bags, captioned, brought):
             out[regions] = phi
         return out
+
+    def predict_both(self, X: Any, *, rates: Any = None) -> tuple[Floats, Floats]:
+        """Return ``predict_marginals`` and ``predict_regions``; a context is asked once instead of twice."""
+        check_is_fitted(self)
+        check_calibrated(self)
+        bags, own = self._checked(X, rates)
+        return probabilities(self._scores(bags, own), self.calibration_), self._all_regions(bags, own, False)
 
     def top_region_tags(self, X: Any, k: int = 1, captioned: bool = False, *, rates: Any = None) -> Ints:
         """Return the numbers of the k best tags of each region, best first."""

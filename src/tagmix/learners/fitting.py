@@ -15,7 +15,9 @@ from sklearn.utils import check_random_state
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, ParameterError
-from tagmix.learners.calibration import Calibration, fit_calibration, probabilities
+from tagmix.evaluation.folds import picture_folds
+from tagmix.learners.calibration import FOLDS as CALIBRATION_FOLDS
+from tagmix.learners.calibration import Calibration, fit_calibration, left_out_probabilities
 from tagmix.learners.context.fitting import USUAL_POWER, Context, Joint, Regions, join
 from tagmix.learners.context.prior import fit_prior
 from tagmix.learners.context.scorer import scorers_of
@@ -213,8 +215,9 @@ def calibrate(emm: "EMM", corpus: Corpus) -> Calibration | None:
         scores.append(model.predict_proba(bags[part], rates=None if rates is None else rates[part]))
         truths.append(bags[part].captions.toarray())
     held_out, truth = np.vstack(scores), np.vstack(truths).astype(np.float64)
-    made = fit_calibration(held_out, truth)
-    return made._replace(evening=evening_of(probabilities(held_out, made), truth))
+    seed = int(rng.randint(2**31 - 1))
+    p = left_out_probabilities(held_out, truth, picture_folds(len(truth), CALIBRATION_FOLDS, seed=seed))
+    return fit_calibration(held_out, truth)._replace(evening=evening_of(p, truth, seed))
 
 
 def overwrite_captioned(phi: Floats, shard: Bags, posterior: Posterior) -> None:

@@ -61,7 +61,7 @@ def _loudness(
         found = sketch(content, recipe)
     except (TagmixError, OSError):
         return None
-    words = words_of(found, annotator.describer.vocabularies_)
+    words = words_of(found, annotator.describer.vocabularies_, recipe.nearest)
     large = np.flatnonzero(found.patches[:, 2] >= min(SMALLEST, float(found.patches[:, 2].max())))
     loudness = []
     for column in columns:
@@ -70,7 +70,7 @@ def _loudness(
             instance = model.params_.instances[view]
             if isinstance(instance, Words) and view in ("sift", "colour"):
                 gain = instance.E_log_beta[column] - instance.E_log_beta.mean(axis=0)
-                own = getattr(words, view).reshape(-1, len(found.patches))[:, large]  # and mirrored
+                own = getattr(words, view).reshape(-1, len(found.patches))[:, large]  # all its words
                 total += model.settings_.evidence[view] * gain[own].sum(axis=0)
         loudness.append(total)
     boxes = [_box(patch) for patch in found.patches[large]]

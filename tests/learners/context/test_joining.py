@@ -8,7 +8,7 @@ from scipy.special import expit, log_expit, softmax
 from tagmix import EMM, Bags
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.base import TagLearner
-from tagmix.learners.calibration import fit_calibration, probabilities
+from tagmix.learners.calibration import FOLDS, fit_calibration, probabilities
 from tagmix.learners.context import fitting
 from tagmix.learners.context.experts import twin_folds
 from tagmix.learners.context.fitting import REGION_POWERS, Regions, join, try_powers
@@ -156,51 +156,29 @@ def test_margins_are_learnt_on_probabilities_and_their_weights_are_in_what_is_ca
     np.testing.assert_allclose(joint.calibration.biases, whole.biases, rtol=1e-3, atol=1e-3)
 
 
-def test_one_threshold_shows_tags_as_right_as_promised_by_calibrations_that_had_not_seen_them(
-    monkeypatch, joint
-):
+def test_one_threshold_shows_tags_as_right_as_promised_by_calibrations_that_had_not_seen_them(joint):
     assert np.ptp(joint.calibration.thresholds) == 0
     rng = np.random.default_rng(3)
     odds = np.exp(rng.normal(size=(60, 4)))
     truth = (rng.random((60, 4)) < odds / (1 + odds)).astype(float)
-    known, asked, p = [], [], []
-
-    def fit(some, tags):
-        known.append({tuple(row) for row in some})
-        return fit_calibration(some, tags)
-
-    def ask(some, calibration):
-        assert not known[-1] & {tuple(row) for row in some}
-        asked.extend(map(tuple, some))
-        p.append(probabilities(some, calibration))
-        return p[-1]
-
-    monkeypatch.setattr(fitting, "fit_calibration", fit)
-    monkeypatch.setattr(fitting, "probabilities", ask)
     threshold = fitting._calibrated(odds, truth, 0, np.arange(60)).thresholds[0]
-    place = [list(map(tuple, odds)).index(row) for row in asked]
-    shown = np.vstack(p) >= threshold
-    assert sorted(place) == list(range(60))
-    assert truth[place][shown].mean() >= fitting.SHOWN_PRECISION
-    assert truth[place][np.vstack(p) >= threshold - 0.1].mean() < fitting.SHOWN_PRECISION
+    p = np.empty_like(odds)
+    for train, test in twin_folds(np.arange(60), FOLDS, 0):
+        p[test] = probabilities(odds[test], fit_calibration(odds[train], truth[train]))
+    assert truth[p >= threshold].mean() >= fitting.SHOWN_PRECISION
+    assert truth[p >= threshold - 0.1].mean() < fitting.SHOWN_PRECISION
 
 
 def test_no_calibration_that_is_asked_has_seen_a_twin(monkeypatch):
-    known = []
-
-    def fit(some, tags):
-        known.append(set(some[:, 0] // 2))
-        return fit_calibration(some, tags)
-
-    def ask(some, calibration):
-        assert not known[-1] & set(some[:, 0] // 2)
-        return probabilities(some, calibration)
-
-    monkeypatch.setattr(fitting, "fit_calibration", fit)
-    monkeypatch.setattr(fitting, "probabilities", ask)
-    odds = np.arange(40.0)[:, None] + np.zeros(3)
-    fitting._calibrated(odds, np.tile(np.eye(3), (14, 1))[:40], 0, np.arange(40) // 2)
-    assert len(known) == fitting.CALIBRATIONS + 1  # folds, and all
+    parted = []
+    monkeypatch.setattr(
+        fitting, "left_out_probabilities", lambda odds, truth, folds: parted.extend(folds) or odds / 100
+    )
+    odds, twins = np.arange(40.0)[:, None] + np.zeros(3), np.arange(40) // 2
+    fitting._calibrated(odds, np.tile(np.eye(3), (14, 1))[:40], 0, twins)
+    assert sorted(np.concatenate([test for _, test in parted])) == list(range(40))
+    assert not any(np.isin(twins[train], twins[test]).any() for train, test in parted)
+    assert len(parted) == FOLDS
 
 
 def test_rates_of_a_power_beyond_sense_stay_numbers_in_the_order_of_the_context():
@@ -237,7 +215,7 @@ def test_the_evening_is_chosen_on_probabilities_of_calibrations_that_had_not_see
     odds = np.exp(rng.normal(size=p.shape))
     truth = (rng.random(p.shape) < odds / (1 + odds)).astype(float)
     fitting._calibrated(odds, truth, 7, np.arange(60))
-    for train, test in twin_folds(np.arange(60), fitting.CALIBRATIONS, 7):
+    for train, test in twin_folds(np.arange(60), FOLDS, 7):
         p[test] = probabilities(odds[test], fit_calibration(odds[train], truth[train]))
     np.testing.assert_array_equal(caught[0][0], p)
     assert caught[0][1] is truth

@@ -19,7 +19,13 @@ from sklearn.utils import check_random_state
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.evaluation.metrics import top_k_accuracy
-from tagmix.learners.calibration import Calibration, fit_calibration, probabilities, worth_showing
+from tagmix.learners.calibration import FOLDS as CALIBRATION_FOLDS
+from tagmix.learners.calibration import (
+    Calibration,
+    fit_calibration,
+    left_out_probabilities,
+    worth_showing,
+)
 from tagmix.learners.context.experts import twin_folds
 from tagmix.learners.context.prior import ContextPrior, HeldOut
 from tagmix.learners.evening import evening_of
@@ -38,8 +44,6 @@ REGION_POWERS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 SHOWN_PRECISION = 0.6
 # Folds of the regions, each of which learns once more; of many pictures, halves teach as well.
 MOST_FOLDS, MANY = 3, 2000
-# Folds of the calibration by which the threshold is chosen: what it learns, half of the pictures would tell.
-CALIBRATIONS = 2
 # The share of a picture that a tag without any region is taken to have.
 LEAST_SHARE = 1e-3
 # Nats that a tag can be less probable than the best: beyond, it has no share and no logarithm.
@@ -138,9 +142,7 @@ def join(emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions
 
 def _calibrated(odds: Floats, truth: Floats, seed: int, twins: Ints) -> Calibration:
     """Return the calibration of odds, with the threshold of what is worth showing and the evening of tags."""
-    p = np.empty_like(odds)
-    for train, test in twin_folds(twins, CALIBRATIONS, seed):
-        p[test] = probabilities(odds[test], fit_calibration(odds[train], truth[train]))
+    p = left_out_probabilities(odds, truth, twin_folds(twins, CALIBRATION_FOLDS, seed))
     threshold = worth_showing(SHOWN_PRECISION, p, truth)
     return fit_calibration(odds, truth)._replace(
         thresholds=np.full(truth.shape[1], threshold), evening=evening_of(p, truth, seed)

@@ -197,3 +197,12 @@ def test_a_ridge_is_judged_by_scores_that_know_how_frequent_tags_are(uneven):
 def test_the_ridge_that_was_searched_is_kept_or_halved_or_doubled(train, monkeypatch):
     monkeypatch.setattr(KernelRidge, "_search", lambda *how: (np.ones(1), 40.0))
     assert KernelRidge().fit(train).ridge_ in (20.0, 40.0, 80.0)
+
+
+@pytest.mark.parametrize("landmarks", [30, 10_000])
+def test_some_pictures_left_out_score_what_they_do_among_all(train, landmarks):
+    ridge, alone = KernelRidge(max_landmarks=landmarks).fit(train), np.arange(len(train))
+    rows = np.array([3, 50, 7])
+    all_of_them = ridge.left_out_scores(train, alone, alone)
+    np.testing.assert_allclose(ridge.left_out_scores(train, rows, alone), all_of_them[rows], atol=1e-9)
+    assert np.abs(all_of_them - ridge.decision_scores(train)).max() > 1e-3

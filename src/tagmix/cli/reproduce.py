@@ -43,8 +43,8 @@ NEEDS = {
     "figure4": ("corel5k", "scenes"),
     "tags": ("tate",),
     "why": ("corel5k",),
-    "flagship": ("corel5k", "msrc_v2", "scenes"),
-    "ablation": ("corel5k", "msrc_v2", "scenes"),
+    "flagship": ("corel5k", "msrc_v2"),
+    "ablation": ("corel5k", "msrc_v2"),
 }
 SEEDS = 5  # of patches and words, where an album has its own test pictures
 # How `tagmix train` describes pictures, beside what all studies have.
@@ -88,7 +88,8 @@ def command(
 
     Without names, all of them, on the data sets in the folder and on the drawn scenes, which are always
     there. Each figure on its own data takes from minutes to half an hour on two cores, flagship and ablation
-    take hours. Those two describe pictures as `tagmix train` does, and by the network of --network too.
+    take hours. Those two describe pictures as `tagmix train` does, and by the network of --network too; they
+    read drawn scenes only where no photos are given.
 
     \b
     Examples:
@@ -141,6 +142,9 @@ def prepare(
     paper, rich = ([study for study in studies if (study in RICH) == own] for own in (False, True))
     needed = dict.fromkeys(name for study in (*paper, *rich) for name in NEEDS[study])
     there = [name for name in needed if name == "scenes" or (data is not None and _is_there(data, name))]
+    # What `tagmix train` does is meant for photos: drawn scenes stand in for them where there are none.
+    drawn = bool(rich) and not specs and not any(name in there for name in NEEDS["flagship"])
+    there += ["scenes"] if drawn and "scenes" not in there else []
     albums = _albums(specs, there, out)
     for name in needed:
         if name not in (*there, *albums):
@@ -155,7 +159,7 @@ def prepare(
             continue
         album = albums[name] if name in albums else _album(name, data or Path(), out, n_jobs, tell)
         sets |= {name: describe(name, album)} if name in wanted else {}
-        if rich:
+        if rich and (drawn or name != "scenes"):
             full = rich_name(name)
             sets[full] = describe(full, album, seeds=SEEDS, **AS_TRAINED, network=network)
         for segmenter in CUT_OTHERWISE.get(name, ()) if "ablation" in rich else ():

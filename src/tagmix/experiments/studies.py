@@ -95,8 +95,8 @@ def contest(data: DataSet) -> list[Task]:
     def runs(method: str, views: tuple[str, ...]) -> bool:
         if method in REGIONS:
             return data.knows_regions
-        # Beside a network those that read words alone would say the same again, or read it in hours
-        return method in READS_ALL or data.knows_regions or not {*network} & {*views}
+        # Beside a network those that read words alone would say the same again
+        return method in READS_ALL or not {*network} & {*views}
 
     return [
         Task(data.name, method, views, part)

@@ -94,7 +94,9 @@ class LinearRanker(LinearLearner):
         if features.width > WIDEST or features.width * features.n_rows > LARGEST_DENSE:
             weights, n_iter = minimise(features, loss, weights, ridge, tol, self.max_iter)
             return weights, {"n_iter_": n_iter}
-        axes = _principal_axes(features)
+        if "axes" not in features.kept:  # those of the next ridge are the same
+            features.kept["axes"] = _principal_axes(features)
+        axes: _Axes = features.kept["axes"]
         # Along principal axes the Hessian of a tag is nearly diagonal: its mean p(1 − p) times the spread.
         spread = np.append(axes.spread, len(bags))[:, None]
         inverse = 1 / (np.maximum(rates * (1 - rates), 1e-4) * spread + ridge)
@@ -124,13 +126,17 @@ class _Axes(NamedTuple):
 
 
 def _principal_axes(features: Features) -> _Axes:
+    """Return them, found among rows or among columns, of whichever there are fewer."""
     matrix = np.hstack([b.toarray() if is_sparse(b) else b for b in features.blocks])
     mean = matrix.mean(axis=0)
     matrix -= mean
-    spread, axes = np.linalg.eigh(matrix.T @ matrix)
+    wide = matrix.shape[0] < matrix.shape[1]
+    spread, vectors = np.linalg.eigh(matrix @ matrix.T if wide else matrix.T @ matrix)
     # Axes without spread never get a weight.
     held = spread > 1e-10 * max(spread[-1], 1e-300)
-    return _Axes(Features([matrix @ axes[:, held]]), mean, axes[:, held], spread[held])
+    spread, vectors = spread[held], vectors[:, held]
+    axes = matrix.T @ (vectors / np.sqrt(spread)) if wide else vectors
+    return _Axes(Features([matrix @ axes]), mean, axes, spread)
 
 
 def biases_only(width: int, rates: Floats) -> Floats:

@@ -32,12 +32,16 @@ BOUNDS = {"folds": (2, 1000, True), "max_iter": (1, 10**6, True), "tol": (1e-12,
 
 
 class Features:
-    """Rows of numbers in blocks, one a view, sparse or dense; weights have one more row, the bias."""
+    """Rows of numbers in blocks, one a view, sparse or dense; weights have one more row, the bias.
+
+    ``kept`` is for what somebody made of them and will need again.
+    """
 
     def __init__(self, blocks: Sequence[Any]) -> None:
         self.blocks = tuple(blocks)
         self.n_rows = int(self.blocks[0].shape[0])
         self.width = sum(int(block.shape[1]) for block in self.blocks)
+        self.kept: dict[str, Any] = {}
 
     def scores(self, weights: Floats) -> Floats:
         """Return rows × columns: features times weights, plus the bias."""

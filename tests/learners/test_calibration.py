@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from tagmix import EMM
+from tagmix import EMM, Bags
 from tagmix.evaluation.folds import Fold
 from tagmix.learners import fitting
 from tagmix.learners.calibration import (
@@ -14,7 +14,7 @@ from tagmix.learners.calibration import (
     GRID,
     PSEUDO_TAGS,
     SLOPE_SPREAD,
-    _best_thresholds,
+    best_thresholds,
     fit_calibration,
     left_out_probabilities,
     probabilities,
@@ -260,7 +260,7 @@ def test_the_threshold_of_a_tag_has_the_best_f1_of_its_own_and_of_all_tags_toget
     rng = np.random.default_rng(9)
     p = np.round(rng.random((300, 3)) ** 2, 2)
     tags = (rng.random(p.shape) < [1.0, 0.6, 0.2] * p).astype(float)
-    share, found = PSEUDO_TAGS / tags.sum(), _best_thresholds(p, tags)
+    share, found = PSEUDO_TAGS / tags.sum(), best_thresholds(p, tags)
     for tag in range(3):
 
         def f1(t, tag=tag):
@@ -317,3 +317,17 @@ def test_without_a_context_too_the_evening_comes_from_pictures_left_out(monkeypa
     assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(60))
     assert len(folds) == FOLDS
     np.testing.assert_allclose(caught[0].sum(axis=1), 0.5)
+
+
+def test_copies_do_not_make_a_model_without_context_surer_than_it_is():
+    rng = np.random.default_rng(0)
+    words, tags = rng.poisson(1.0, (360, 40)), (rng.random((360, 4)) < 0.4).astype(int)
+    tags[tags.sum(axis=1) == 0, 0] = 1
+    once = Bags(words, np.arange(361), tags=tags)
+    emm = EMM(learning="likelihood").fit(Bags.concat([once[:60], once[:60]]))
+    p, truth, usual = emm.predict_marginals(once[60:]), tags[60:], tags[:60].mean(axis=0)
+
+    def loss(q):
+        return -(truth * np.log(q) + (1 - truth) * np.log(1 - q)).mean()
+
+    assert loss(np.clip(p, 1e-9, 1 - 1e-9)) < 1.15 * loss(usual)

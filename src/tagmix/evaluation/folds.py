@@ -80,6 +80,16 @@ def same_pictures(bags: Bags) -> Ints:
     return _in_order(found[:n])
 
 
+def twin_folds(twins: Ints, most: int, seed: int) -> list[Fold]:
+    """Return folds that part no twins (unless all are alike): ``most``, or as many as there can be.
+
+    >>> [fold.test.tolist() for fold in twin_folds(np.array([0, 1, 0, 2]), 5, 0)]
+    [[0, 2], [3], [1]]
+    """
+    groups = twins if np.ptp(twins) else np.arange(len(twins))
+    return picture_folds(len(twins), min(most, len(np.unique(groups))), seed=seed, groups=groups)
+
+
 def checked_folds(folds: Any, n_pictures: int, *, seed: int = 0, groups: Any = None) -> list[Fold]:
     """Return folds from their number, or those given if no picture and no group is on both sides."""
     group_of = group_numbers(groups, n_pictures)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache as once
 from functools import partial
 from numbers import Integral
@@ -58,7 +58,8 @@ def _sketch_file(path: Path, recipe: Recipe, n_patches: int, cache: Cache) -> tu
     def sound(kept: Arrays) -> bool:
         return form_of(kept) == form and all(bool(np.isfinite(array).all()) for array in kept.values())
 
-    return cache.keep(key_of(VERSION, "sketch", repr((recipe, n)), content), make, sound)
+    same = replace(recipe, nearest=1)  # vectors, however many words they count for
+    return cache.keep(key_of(VERSION, "sketch", repr((same, n)), content), make, sound)
 
 
 def _describe_file(

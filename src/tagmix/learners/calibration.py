@@ -49,7 +49,7 @@ def fit_calibration(scores: Floats, tags: Floats) -> Calibration:
     knots, levels = fit_correction((slopes * x + biases).ravel(), tags.ravel())
     blank = np.ones(len(slopes))
     unfinished = Calibration(slopes, biases, knots, levels, thresholds=blank, evening=blank)
-    return unfinished._replace(thresholds=_best_thresholds(probabilities(scores, unfinished), tags))
+    return unfinished._replace(thresholds=best_thresholds(probabilities(scores, unfinished), tags))
 
 
 def probabilities(scores: Floats, calibration: Calibration) -> Floats:
@@ -100,7 +100,7 @@ def _newton(z: Floats, tags: Floats, start: Floats, mean: Floats, precision: Flo
     return ab
 
 
-def _best_thresholds(p: Floats, tags: Floats) -> Floats:
+def best_thresholds(p: Floats, tags: Floats) -> Floats:
     """Return, for each tag, the threshold with the best F1, shrunk towards all tags' curve."""
     bins = np.searchsorted(GRID, p, side="right")
     n_tags, size = p.shape[1], len(GRID) + 1

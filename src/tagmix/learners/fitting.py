@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, ParameterError
-from tagmix.evaluation.folds import picture_folds
+from tagmix.evaluation.folds import same_pictures, twin_folds
 from tagmix.learners.calibration import FOLDS as CALIBRATION_FOLDS
-from tagmix.learners.calibration import Calibration, fit_calibration, left_out_probabilities
+from tagmix.learners.calibration import (
+    Calibration,
+    best_thresholds,
+    fit_calibration,
+    left_out_probabilities,
+)
 from tagmix.learners.context.fitting import USUAL_POWER, Context, Joint, Regions, join
 from tagmix.learners.context.prior import fit_prior
 from tagmix.learners.context.scorer import scorers_of
@@ -205,7 +209,9 @@ def calibrate(emm: "EMM", corpus: Corpus) -> Calibration | None:
     keep = max(2 * folds, int(CALIBRATION_SCORES / bags.n_tags))
     rng = check_random_state(emm.random_state)
     scores, truths = [], []
-    for train, test in KFold(folds, shuffle=True, random_state=rng).split(np.arange(len(bags))):
+    seed, twins = int(rng.randint(2**31 - 1)), same_pictures(bags)
+    chosen = []
+    for train, test in twin_folds(twins, folds, seed):
         part = np.sort(rng.permutation(test)[: max(1, keep // folds)])
         model = type(emm)(**{**emm.get_params(deep=False), **FOR_A_FOLD})
         rates = corpus.rates
@@ -214,10 +220,13 @@ def calibrate(emm: "EMM", corpus: Corpus) -> Calibration | None:
             model.fit(bags[train], rates=None if rates is None else rates[train])
         scores.append(model.predict_proba(bags[part], rates=None if rates is None else rates[part]))
         truths.append(bags[part].captions.toarray())
+        chosen.append(part)
     held_out, truth = np.vstack(scores), np.vstack(truths).astype(np.float64)
-    seed = int(rng.randint(2**31 - 1))
-    p = left_out_probabilities(held_out, truth, picture_folds(len(truth), CALIBRATION_FOLDS, seed=seed))
-    return fit_calibration(held_out, truth)._replace(evening=evening_of(p, truth, seed))
+    apart = twin_folds(twins[np.concatenate(chosen)], CALIBRATION_FOLDS, seed)
+    p = left_out_probabilities(held_out, truth, apart)
+    return fit_calibration(held_out, truth)._replace(
+        thresholds=best_thresholds(p, truth), evening=evening_of(p, truth, seed)
+    )
 
 
 def overwrite_captioned(phi: Floats, shard: Bags, posterior: Posterior) -> None:

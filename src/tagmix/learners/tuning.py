@@ -15,7 +15,7 @@ from sklearn.base import clone
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
-from tagmix.evaluation.folds import picture_folds
+from tagmix.evaluation.folds import same_pictures, twin_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.evaluation.search import PASSES, line_search
 from tagmix.learners.calibration import fit_calibration, probabilities
@@ -106,7 +106,7 @@ def _some(bags: Bags, seed: int, enough: int = ENOUGH) -> Bags:
 def _frequency_accuracy(bags: Bags, k: int, folds: int, seed: int) -> float:
     """Return the top-k accuracy of the tags that are most frequent on the other pictures."""
     scores: Floats = np.empty((len(bags), bags.n_tags))
-    for train, test in picture_folds(len(bags), folds, seed=seed):
+    for train, test in twin_folds(same_pictures(bags), folds, seed):
         scores[test] = np.asarray(bags.captions[train].sum(axis=0)).ravel()
     return top_k_accuracy(bags.tags, scores, k)
 
@@ -114,7 +114,7 @@ def _frequency_accuracy(bags: Bags, k: int, folds: int, seed: int) -> float:
 def _held_out_accuracy(emm: EMM, bags: Bags, k: int, folds: int, seed: int) -> float:
     """Return the top-k accuracy of pictures by models that did not see them."""
     scores: Floats = np.empty((len(bags), bags.n_tags))
-    for train, test in picture_folds(len(bags), folds, seed=seed):
+    for train, test in twin_folds(same_pictures(bags), folds, seed):
         fitted = clone(emm).set_params(learning="likelihood", calibration_folds=0, verbose=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit with the chosen κ says it again

@@ -254,3 +254,24 @@ def test_counts_where_an_embedding_was_are_refused(train):
     dense = Bags({"words": train.views["words"].toarray().astype(float)}, train.offsets)
     with pytest.raises(BagsError, match="fitted with word counts in view 'words'"):
         ranker.predict_proba(dense)
+
+
+def test_an_axis_of_little_spread_keeps_its_weight():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 3)) * [1.0, 1.0, 1e-4]
+    axes = linear_ranker._principal_axes(Features([x]))
+    assert len(axes.spread) == 3
+    wide = linear_ranker._principal_axes(Features([np.hstack([x, np.zeros((40, 60))])]))
+    np.testing.assert_allclose(wide.spread, axes.spread, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [120, 30])
+def test_axes_are_found_once_a_fold_among_whichever_are_fewer(train, n, monkeypatch):
+    found, sizes = linear_ranker._principal_axes, []
+    eigh = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda matrix: sizes.append(len(matrix)) or eigh(matrix))
+    asked = []
+    monkeypatch.setattr(linear_ranker, "_principal_axes", lambda f: asked.append(f) or found(f))
+    LinearRanker(folds=3).fit(train[:n])
+    assert len(asked) == 4
+    assert sizes == [min(f.n_rows, f.width) for f in asked]

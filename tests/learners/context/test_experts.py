@@ -5,9 +5,10 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from tagmix import KNN, Bags, KernelRidge, ParameterError
+from tagmix.evaluation.folds import picture_folds, twin_folds
 from tagmix.learners import LinearRanker
 from tagmix.learners.baselines.pictures import whole_pictures
-from tagmix.learners.context.experts import Regressor, experts_of, held_out_scores, twin_folds
+from tagmix.learners.context.experts import Regressor, experts_of, held_out_scores
 from tagmix.learners.context.prior import fit_prior
 
 ROWS = np.array([0, 3, 17, 50])
@@ -23,11 +24,12 @@ def test_kernel_ridge_does_not_see_the_pictures_it_leaves_out(train, landmarks):
     assert found[own].mean() < seen[own].mean()
 
 
-def test_neighbours_leave_out_the_picture_itself_and_nobody_else(train):
+def test_neighbours_leave_out_a_fifth_with_the_picture_in_it_and_nobody_else(train):
     knn = KNN(k=5).fit(train)
     found = held_out_scores(knn, train, ROWS, 0, np.arange(len(train)))
+    fifths = picture_folds(len(train), 5)
     for i, row in enumerate(ROWS):
-        others = np.flatnonzero(np.arange(len(train)) != row)
+        others = next(fold.train for fold in fifths if row in fold.test)
         alone = KNN(k=5).fit(train[others])
         alone.scales_, alone.view_weights_ = knn.scales_, knn.view_weights_
         np.testing.assert_allclose(found[i], alone.decision_scores(train[[row]])[0], atol=1e-12)
@@ -79,13 +81,26 @@ def test_twins_may_be_numbered_anyhow_and_asked_in_any_order(copied, landmarks):
     np.testing.assert_allclose(renamed, plain[order], rtol=1e-9, atol=1e-9)
 
 
+def equally_far(seed):
+    """Return 300 pictures as far from each other as can be, with tags drawn by chance, and the tags."""
+    rng = np.random.default_rng(seed)
+    tags = (rng.random((300, 8)) < 0.3).astype(int)
+    tags[tags.sum(axis=1) == 0, 0] = 1
+    return Bags(np.ones((300, 1), int), np.arange(301), tags=tags, pictures={"net": np.eye(300)}), tags
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_neighbours_who_are_all_as_far_do_not_tell_a_caption_by_what_they_lack(seed):
+    bags, tags = equally_far(seed)
+    logits, p = fit_prior("neighbours", bags, 0)[1].logits, tags.mean(axis=0)
+    frequency = -(tags * np.log(p) + (1 - tags) * np.log(1 - p)).mean()
+    assert 0.97 * frequency < (np.logaddexp(0, logits) - tags * logits).mean() < 1.1 * frequency
+
+
 @pytest.mark.parametrize("landmarks", [10_000, 100])
 def test_pictures_as_far_from_each_other_as_can_be_do_not_tell_their_captions(landmarks):
     """Left out of a mean of all, a picture's score falls where it has the tag: the truth, turned round."""
-    rng = np.random.default_rng(0)
-    tags = (rng.random((300, 8)) < 0.3).astype(int)
-    tags[tags.sum(axis=1) == 0, 0] = 1
-    bags = Bags(np.ones((300, 1), int), np.arange(301), tags=tags, pictures={"net": np.eye(300)})
+    bags, tags = equally_far(0)
     ridge = KernelRidge(max_landmarks=landmarks).fit(bags)
     found = ridge.left_out_scores(bags, np.arange(300), np.arange(300))
     away = found - ridge.means_
@@ -118,8 +133,11 @@ def test_neighbours_leave_out_twins(copied):
     bags, twins = copied
     knn = KNN(k=5).fit(bags)
     found = held_out_scores(knn, bags, ROWS, 0, twins)
+    fifths = picture_folds(len(bags), 5, groups=twins)
     for i, row in enumerate(ROWS):
-        alone = KNN(k=5).fit(bags[np.flatnonzero(twins != twins[row])])
+        others = next(fold.train for fold in fifths if row in fold.test)
+        assert twins[row] not in twins[others]
+        alone = KNN(k=5).fit(bags[others])
         alone.scales_, alone.view_weights_ = knn.scales_, knn.view_weights_
         np.testing.assert_allclose(found[i], alone.decision_scores(bags[[row]])[0], atol=1e-12)
 

@@ -6,11 +6,11 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, softmax
 
 from tagmix import EMM, Bags
+from tagmix.evaluation.folds import twin_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.base import TagLearner
 from tagmix.learners.calibration import FOLDS, fit_calibration, probabilities
 from tagmix.learners.context import fitting
-from tagmix.learners.context.experts import twin_folds
 from tagmix.learners.context.fitting import REGION_POWERS, Regions, join, try_powers
 from tagmix.learners.context.prior import HeldOut, fit_prior
 from tagmix.model.linear import Linear

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
+from tagmix.evaluation.folds import picture_folds
 from tagmix.learners.baselines.pictures import (
     Gallery,
     PictureLearner,
@@ -23,6 +24,8 @@ from tagmix.learners.checks import check_choice, check_number
 START = 8.0
 # Weights of views further apart than this say that a view is useless.
 LOG_RANGE = 12.0
+# Parts of the gallery, each left out as a whole.
+LEFT_OUT_FOLDS = 5
 
 
 class Voters(PictureLearner):
@@ -74,17 +77,17 @@ class Voters(PictureLearner):
         self.loo_accuracy_ = tried[tuple(best)][0]
         return -tried[tuple(best)][1]
 
-    def _left_out(self, rows: Ints, size: int, twins: Ints) -> Floats:
-        """Return the votes of all others for these pictures of the gallery, twins of theirs left out too."""
+    def _left_out(self, rows: Ints, size: int, part: Ints) -> Floats:
+        """Return the votes for these pictures of the gallery by those of all other parts."""
         gallery, tags = self._gallery(), self._tags()
         weights = [float(weight) for weight in self.view_weights_.values()]
         out, step = np.empty((len(rows), tags.shape[1])), gallery.rows_at_once()
         for start in range(0, len(rows), step):
-            part = slice(start, start + step)
+            some = slice(start, start + step)
             # One by one: 0 × infinity must not come up.
-            apart = sum(w * one for w, one in zip(weights, gallery.others(rows[part]), strict=True))
-            alike = twins[rows[part], None] == twins
-            out[part] = votes(self._shares(np.where(alike, np.inf, apart), tags, size), tags)
+            apart = sum(w * one for w, one in zip(weights, gallery.others(rows[some]), strict=True))
+            alike = part[rows[some], None] == part
+            out[some] = votes(self._shares(np.where(alike, np.inf, apart), tags, size), tags)
         return out
 
     def _tags(self) -> Counts:
@@ -191,8 +194,15 @@ class KNN(Voters):
         return self._voted(bags, self.k_)
 
     def left_out_scores(self, bags: Bags, rows: Ints, twins: Ints) -> Floats:
-        """Return what these training pictures would have scored without themselves and their twins."""
-        return self._left_out(rows, self.k_, twins)
+        """Return what these training pictures would have scored without a fifth of all, theirs, and twins.
+
+        Left out alone, a picture would be told by what the votes of all others lack, where distances say
+        little; what a fifth lacks is the same for all in it.
+        """
+        part, n = np.empty(len(bags), dtype=np.int64), len(np.unique(twins))
+        for number, fold in enumerate(picture_folds(len(bags), min(LEFT_OUT_FOLDS, n), groups=twins)):
+            part[fold.test] = number
+        return self._left_out(rows, self.k_, part)
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -32,8 +32,8 @@ class LinearRanker(LinearLearner):
     regions and of whole pictures. All tags are fitted at once by one L-BFGS whose steps are each tag's own
     [1]_.
 
-    Memory: pictures × features twice, up to 512 MB each, beyond which sparse features stay as they are; and
-    about 300 MB for the tags that are fitted together.
+    Memory: pictures × features twice, up to 512 MB each, beyond which sparse features stay as they are; as
+    much again for each fold while the ridge is chosen; and about 300 MB for the tags that are fitted together.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
-from tagmix.evaluation.folds import Fold, picture_folds
+from tagmix.evaluation.folds import twin_folds
 from tagmix.learners.base import TagLearner
 from tagmix.learners.baselines.kernel_ridge import KernelRidge
 from tagmix.learners.baselines.knn import KNN
@@ -75,16 +75,6 @@ def _expert(one: Any, random_state: Any) -> TagLearner:
         f"context must be one of {', '.join(EXPERTS)}, a learner over Bags, a scikit-learn regressor, or a "
         f"list of these, got {one!r:.60}: choose one, or None for the paper."
     )
-
-
-def twin_folds(twins: Ints, most: int, seed: int) -> list[Fold]:
-    """Return folds that part no twins (unless all are alike): ``most``, or as many as there can be.
-
-    >>> [fold.test.tolist() for fold in twin_folds(np.array([0, 1, 0, 2]), 5, 0)]
-    [[0, 2], [3], [1]]
-    """
-    groups = twins if np.ptp(twins) else np.arange(len(twins))
-    return picture_folds(len(twins), min(most, len(np.unique(groups))), seed=seed, groups=groups)
 
 
 def held_out_scores(expert: TagLearner, bags: Bags, rows: Ints, seed: int, twins: Ints) -> Floats:

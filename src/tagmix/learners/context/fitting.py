@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
+from tagmix.evaluation.folds import twin_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.calibration import FOLDS as CALIBRATION_FOLDS
 from tagmix.learners.calibration import (
@@ -26,7 +27,6 @@ from tagmix.learners.calibration import (
     left_out_probabilities,
     worth_showing,
 )
-from tagmix.learners.context.experts import twin_folds
 from tagmix.learners.context.prior import ContextPrior, HeldOut
 from tagmix.learners.evening import evening_of
 from tagmix.learners.training import SHARE_FLOOR, shard_size

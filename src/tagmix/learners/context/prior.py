@@ -8,9 +8,9 @@ from sklearn.utils import check_random_state
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
-from tagmix.evaluation.folds import same_pictures
+from tagmix.evaluation.folds import same_pictures, twin_folds
 from tagmix.learners.base import TagLearner
-from tagmix.learners.context.experts import FOLDS, experts_of, held_out_scores, twin_folds
+from tagmix.learners.context.experts import FOLDS, experts_of, held_out_scores
 from tagmix.learners.context.pool import Pool, fit_pool
 
 # Held-out scores that a pool is fitted on, at most: 8 bytes each, about six arrays for an expert.
@@ -29,7 +29,9 @@ class ContextPrior(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """Training pictures, in their order, and logit π of each by experts and a pool that had not seen it.
+    """Training pictures, in their order, and logit π of each by experts and a pool fitted without it.
+
+    What experts chose beforehand (widths, ridges, the mean of tags) they chose on all pictures.
 
     ``twins`` numbers all training pictures, those described alike by one number: no fold parts them.
     """

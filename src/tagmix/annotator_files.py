@@ -37,6 +37,13 @@ def check_fit(describer: Describer, model: EMM) -> None:
             f"the model was trained on {_shown(model.widths_)}, the describer gives {_shown(widths)}: pass "
             "the describer that made the model's bags."
         )
+    experts = () if model.context_ is None else model.context_.prior.experts
+    for expert in experts:
+        if expert.widths_ != widths:
+            raise ParameterError(
+                f"the model's context was trained on {_shown(expert.widths_)}, the describer gives "
+                f"{_shown(widths)}: pass the describer that made the model's bags."
+            )
 
 
 def _shown(widths: Mapping[str, int]) -> str:
@@ -68,7 +75,7 @@ def load(contents: storage.Contents, file: str) -> tuple[Describer, EMM]:
         check_fit(describer, model)
     except ModelFileError:
         raise
-    except (TagmixError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (TagmixError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise ModelFileError(
             f"{file} is a tagmix file whose parts do not fit together ({error!s:.200}): train the model "
             "again, or copy it again"

@@ -29,6 +29,28 @@ def is_sparse(matrix: Any) -> bool:
     return bool(issparse(matrix))
 
 
+def check_csr(matrix: Any) -> None:
+    """Raise ValueError where a CSR matrix points outside of itself: compiled loops trust its indices.
+
+    SciPy's own check looks at no index where the last start is not above 0, whatever lies before it.
+
+    >>> bad = csr_array((np.ones(1), [0], [0, 1]), shape=(1, 2))
+    >>> bad.indices[0] = 2
+    >>> check_csr(bad)
+    Traceback (most recent call last):
+    ValueError: columns of a sparse matrix must be from 0 to 1, got 2
+    """
+    starts, columns = matrix.indptr.astype(np.int64), matrix.indices
+    n = len(columns)
+    if len(starts) != matrix.shape[0] + 1 or starts[0] != 0 or (np.diff(starts) < 0).any():
+        raise ValueError("starts of a sparse matrix must rise from 0, one a row and one more")
+    if starts[-1] != n or len(matrix.data) != n:
+        raise ValueError(f"a sparse matrix must end at its {n} columns, got {starts[-1]}")
+    if n and not 0 <= columns.min() <= columns.max() < matrix.shape[1]:
+        wrong = columns.max() if columns.min() >= 0 else columns.min()
+        raise ValueError(f"columns of a sparse matrix must be from 0 to {matrix.shape[1] - 1}, got {wrong}")
+
+
 def rows_of(matrix: Counts) -> Rows:
     """Return the arrays of a CSR matrix with the index types that the kernels are compiled for.
 

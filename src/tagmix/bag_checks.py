@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tagmix.arrays import Counts, Floats, Ints, is_sparse
+from tagmix.arrays import Counts, Floats, Ints, check_csr, is_sparse
 from tagmix.errors import BagsError
 
 # Counts that fit are kept in two bytes: word histograms are small whole numbers, and the loops
@@ -61,7 +61,8 @@ def _matrix(what: str, given: Any, rows_and_columns: str) -> Any:
         )
     if is_sparse(matrix):
         try:
-            matrix.check_format(full_check=True)  # the compiled loops trust the indices
+            matrix.check_format(full_check=True)
+            check_csr(matrix)  # which leaves out nothing
         except ValueError as error:
             raise BagsError(f"{what} must be a sound CSR matrix, got: {error}; build it again.") from error
     return matrix

@@ -16,6 +16,7 @@ from tagmix.experiments import run as running
 from tagmix.experiments.methods import METHODS, Method
 from tagmix.experiments.records import Record, Task
 from tagmix.images.describe import Describer
+from tagmix.report.page import GENERATOR
 from tests.cli.test_train import lines, one_line_error
 from tests.experiments.painted import album_of, written_album
 from tests.experiments.test_run import Refuses
@@ -32,7 +33,7 @@ def painted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the page and the figures out, which take seconds."""
-    monkeypatch.setattr("tagmix.report.contest.files.contest_page", lambda records, **_: "<p>a page</p>")
+    monkeypatch.setattr("tagmix.report.contest.files.contest_page", lambda records, **_: GENERATOR)
     monkeypatch.setattr("tagmix.report.contest.files.contest_figures", lambda records: {})
 
 
@@ -346,11 +347,11 @@ def test_a_link_under_the_name_of_a_scratch_file_is_not_written_through(
 ) -> None:
     out, victim = tmp_path / "out", tmp_path / "victim"
     out.mkdir()
-    victim.write_text("mine")
+    victim.write_text(GENERATOR)  # or it would be refused
     (out / "index.html.part").symlink_to(victim)
     (out / "index.html").symlink_to(victim)
     assert run(["evaluate", str(painted), *TWO, "--out", str(out), *FEW]) == 0
-    assert victim.read_text() == "mine"
+    assert victim.read_text() == GENERATOR
     assert not (out / "index.html").is_symlink()
 
 

@@ -19,6 +19,7 @@ from tagmix.experiments.studies import STUDIES
 from tagmix.images.describe import Describer
 from tagmix.report.contest import files
 from tagmix.report.contest.page import contest_figures, contest_page
+from tagmix.report.page import GENERATOR
 from tests.cli.test_evaluate import refuse_to_describe, stamps, strictly
 from tests.cli.test_train import lines, one_line_error
 from tests.experiments.painted import written_album
@@ -46,7 +47,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, "CHANGES", ())
     monkeypatch.setattr(reproduce, "SEEDS", 2)
     monkeypatch.setattr(studies, "ON_CURVES", ("frequency",))
-    monkeypatch.setattr(files, "contest_page", lambda records, **_: "<p>a page</p>")
+    monkeypatch.setattr(files, "contest_page", lambda records, **_: GENERATOR)
     monkeypatch.setattr(files, "contest_figures", lambda records: {})
 
 

@@ -67,7 +67,8 @@ def test_describe_writes_the_bags_that_the_library_makes(
     assert list(bags.views) == ["sift", "colour", "place"]
     sums = {view: counts.sum() for view, counts in bags.views.items()}
     once = 120 * len(bags)
-    assert sums == {"sift": 2 * once, "colour": once, "place": once}  # SIFT with mirror images
+    # SIFT counts three words of each patch and of its mirror image
+    assert sums == {"sift": 6 * once, "colour": once, "place": once}
 
 
 def test_a_second_description_comes_from_the_cache_in_the_same_bits(

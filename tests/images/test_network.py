@@ -233,6 +233,29 @@ def test_a_loop_is_refused_even_inside_of_a_branch(tmp_path):
     assert "operator Loop" in refusal(toml)
 
 
+@pytest.mark.parametrize("kind", sorted(network_session.CHANCE))
+def test_an_operator_of_chance_is_refused(tmp_path, kind):
+    assert f"operator {kind}" in refusal(save_network(tmp_path, [node(kind, ["image"], "map")], ["map"], []))
+
+
+def test_functions_that_call_each_other_are_refused_before_they_are_opened(tmp_path):
+    toml = save_network(tmp_path)
+    path = next(tmp_path.glob("*.onnx"))
+    proto = onnx.load(path)
+    proto.functions.append(
+        helper.make_function("own", "twice", ["x"], ["y"], [node("Identity", ["x"], "y")], proto.opset_import)
+    )
+    path.write_bytes(proto.SerializeToString())
+    assert "function 'twice'" in refusal(toml)
+
+
+def test_channels_that_follow_the_size_of_the_picture_are_refused(tmp_path):
+    turned = helper.make_node("Transpose", ["image"], ["map"], perm=[0, 2, 1, 3])  # rows become channels
+    network = load_network(save_network(tmp_path, [turned], ["map"], picture=[]))
+    with pytest.raises(NetworkError, match="channels for every picture, got"):
+        network.describe(np.zeros((40, 160, 3), np.uint8), np.zeros((40, 160), np.int32))
+
+
 def test_an_operator_of_somebody_elses_library_is_refused(tmp_path):
     stranger = helper.make_node("Look", ["image"], ["map"], domain="stranger")
     assert "onnxruntime can run" in refusal(save_network(tmp_path, [stranger], ["map"], picture=[]))

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 import tagmix
-from tagmix import EMM, KNN, Bags, BagsError, ModelFileError, ParameterError, storage
+from tagmix import EMM, KNN, Bags, BagsError, ModelFileError, ParameterError, TopicRidge, storage
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.context.fitting import POWERS, REGION_POWERS
 from tagmix.learners.context.prior import ContextPrior
@@ -187,6 +187,18 @@ LIES = {
     "a level above one": lambda f, a: a.update({"context.pool.levels": 2 + a["context.pool.levels"]}),
     "biases not finite": lambda f, a: a.update({"context.pool.biases": np.full(9, np.nan)}),
     "coefficients of fewer tags": lambda f, a: a.update({"context.0.coefficients_": np.zeros((180, 8))}),
+    "coefficients of whole numbers": lambda f, a: a.update(
+        {"context.0.coefficients_": a["context.0.coefficients_"].astype(np.int8)}
+    ),
+    "coefficients beyond sense": lambda f, a: a.update({"context.0.coefficients_": np.full((180, 9), 1e300)}),
+    "starts that run ahead and come back below zero": lambda f, a: a.update(
+        {"context.0.gallery_.2": np.array([0, *[50_000_000] * 179, -1])}
+    ),
+    "no picture in the gallery": lambda f, a: a.update(
+        {"context.0.gallery_.2": np.zeros(1, int), "context.0.coefficients_": np.zeros((0, 9))}
+    ),
+    "a scale of no number": lambda f, a: a.update({"context.0.scales_.0": np.zeros(0)}),
+    "a width beyond numbers": lambda f, a: f["context"]["experts"][0]["views"][0].update(width=10**400),
     "an unknown kind of instance": lambda f, a: f["instances"][1].update(kind="pickle"),
     "an instance of no view": lambda f, a: f["instances"][1].update(name="other"),
     "the same instance twice": lambda f, a: f["instances"][1].update(name="words"),
@@ -302,3 +314,27 @@ def test_tags_and_regions_together_are_what_they_are_apart_and_ask_the_context_o
     for one, other in zip(apart, with_context.predict_both(free), strict=True):
         np.testing.assert_array_equal(one, other)
     assert len(asked) == 1
+
+
+def test_memory_is_not_what_a_file_says(embedded, tmp_path):
+    path = tmp_path / "m.tagmix"
+    embedded[1].save(path)
+    contents = storage.read(path)
+    fields = json.loads(json.dumps(contents.fields))
+    assert "memory_mb" not in fields["context"]["experts"][0]["settings"]
+    fields["context"]["experts"][0]["settings"]["memory_mb"] = 1e6
+    storage.write(path, contents.kind, fields, dict(contents.arrays))
+    assert tagmix.load(path).context_.prior.experts[0].memory_mb == 512.0
+
+
+def test_settings_of_an_expert_from_a_file_are_within_bounds(planted, tmp_path):
+    path = tmp_path / "m.tagmix"
+    topics = TopicRidge(n_topics=3, passes=1, batch_size=50)
+    EMM(**{**KERNEL, "context": topics}).fit(planted[0][:60]).save(path)
+    contents = storage.read(path)
+    for wrong in ({"estep_max_iter": 10**15}, {"estep_tol": -1.0}, {"alpha": "much"}):
+        fields = json.loads(json.dumps(contents.fields))
+        fields["context"]["experts"][0]["settings"].update(wrong)
+        storage.write(path, contents.kind, fields, dict(contents.arrays))
+        with pytest.raises(ModelFileError, match=next(iter(wrong))):
+            tagmix.load(path)

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from tagmix import __version__
-from tagmix.cli.options import check_writable, jobs
+from tagmix.cli.options import check_writable, is_page, is_stored, jobs
 from tagmix.cli.progress import bars
 from tagmix.datasets import open_album
 from tagmix.datasets.scenes import draw_album
+from tagmix.errors import AlbumError
 from tagmix.images.describe import Describer
 from tagmix.learners import EMM
 from tagmix.report.album_demo import travel
@@ -42,7 +43,9 @@ def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
       tagmix annotate demo-out/album/images/0003.jpg --model demo-out/model.tagmix
     """
     out.mkdir(parents=True, exist_ok=True)
-    check_writable(out / "index.html")
+    check_writable(out / "index.html", is_page)
+    check_writable(out / "model.tagmix", is_stored)
+    _check_album(out)
     with bars() as tell, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a rare tag on few pictures is no news here
         folder = draw_album(
@@ -71,6 +74,16 @@ def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
     for line in lines_of(journey.results.scores):
         click.echo(line)
     click.echo(str(out / "index.html"))
+
+
+def _check_album(out: Path) -> None:
+    """Refuse to draw over somebody's album: where we have drawn, the folder of finished pictures is there."""
+    drawn = out / "cache"
+    if (out / "album").exists() and not drawn.is_dir():
+        raise AlbumError(
+            f"{str(out / 'album')!r} is there and was not drawn by tagmix demo: choose another --out"
+        )
+    drawn.mkdir(exist_ok=True)
 
 
 def lines_of(scores: Mapping[str, Score]) -> list[str]:

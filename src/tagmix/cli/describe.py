@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from tagmix.cli.options import album_of, check_writable, describer_of, describing, tell_problems
+from tagmix.cli.options import album_of, check_writable, describer_of, describing, is_stored, tell_problems
 from tagmix.cli.progress import bars
 from tagmix.files import save
 
@@ -29,10 +29,10 @@ def command(
     \b
     Examples:
       tagmix describe corel5k:Corel5K --split train --bags corel5k.tagmix
-      tagmix describe ~/Photos --network efficientnet-lite0.toml -b photos.tagmix
+      tagmix describe ~/Photos --network efficientnet-lite0.toml -b bags.tagmix
       tagmix describe Photos --largest-patch 0.5 --colours 0 --nearest 1 --no-places --no-mirrored -b b.tagmix
     """
-    check_writable(path)
+    check_writable(path, is_stored)
     describer = describer_of(describing)
     found = album_of(album, subfolders, captions)
     tell_problems(list(found.problems), "album line")

@@ -15,12 +15,15 @@ from tagmix.errors import AlbumError, ModelFileError, printable
 from tagmix.images.describe import Describer
 from tagmix.images.segment import SEGMENTERS
 from tagmix.images.sketch import LIMITS
+from tagmix.report.page import GENERATOR
+from tagmix.storage.container import MAGIC
 
 try:
     import fcntl
 except ImportError:  # Windows: two runs may get in each other's way
     fcntl = None  # type: ignore[assignment]
 
+BEGINNING = 1000  # bytes that tell what a file is
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -172,8 +175,11 @@ def album_of(spec: str, subfolders: bool, captions: bool) -> Album:
         ) from error
 
 
-def check_writable(path: Path) -> None:
-    """Refuse now what would fail after minutes of work."""
+def check_writable(path: Path, ours: Callable[[bytes], bool] | None = None) -> None:
+    """Refuse now what would fail after minutes of work, and to replace a file that is not ``ours``.
+
+    ``ours`` is asked with the first bytes of a file that is there; without it any file may be replaced.
+    """
     target = Path(os.path.realpath(path))
     reason = None
     try:
@@ -183,10 +189,27 @@ def check_writable(path: Path) -> None:
             reason = f"{str(target.parent)!r} is not a folder one can write to"
         elif target.exists() and not target.is_file():
             reason = "it is a device or a pipe"
+        elif ours is not None and target.is_file() and not ours(_beginning(target)):
+            reason = "there is a file of that name that tagmix did not write"
     except OSError as error:
         reason = error.strerror
     if reason:
         raise ModelFileError(f"{str(path)!r} cannot be written, {reason}: choose another path")
+
+
+def is_stored(beginning: bytes) -> bool:
+    """Return whether a file begins as models and bags do, or is empty."""
+    return not beginning or beginning.startswith(MAGIC)
+
+
+def is_page(beginning: bytes) -> bool:
+    """Return whether a file begins as a page or a table of results of ours, or is empty."""
+    return not beginning or GENERATOR.encode() in beginning or b'"results"' in beginning[:40]
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(BEGINNING)
 
 
 @contextmanager
@@ -194,7 +217,7 @@ def alone_in(out: Path) -> Iterator[None]:
     """Make the folder of a report; refuse now one that could not be written, or that another run writes."""
     for name in ("index.html", "results.json", "figures/x.svg", "records/x.json", "data/x.json"):
         (out / name).parent.mkdir(parents=True, exist_ok=True)
-        check_writable(out / name)
+        check_writable(out / name, is_page)
     flags = os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     lock = os.open(out / ".lock", flags, 0o666)
     try:

@@ -8,7 +8,15 @@ import click
 
 from tagmix.annotate import Training
 from tagmix.annotate import train as train_annotator
-from tagmix.cli.options import Share, album_of, check_writable, describer_of, describing, tell_problems
+from tagmix.cli.options import (
+    Share,
+    album_of,
+    check_writable,
+    describer_of,
+    describing,
+    is_stored,
+    tell_problems,
+)
 from tagmix.cli.progress import bars
 from tagmix.datasets import Album
 from tagmix.errors import AlbumError, TagmixError
@@ -64,7 +72,7 @@ def command(
       tagmix train coco:instances.json -m coco.tagmix
       tagmix train voc:VOC2012 --split train -m voc.tagmix
     """
-    check_writable(path)
+    check_writable(path, is_stored)
     describer = describer_of(describing)  # a network that is not there is told now, not after the album
     found = album_of(album, subfolders, captions)
     tell_problems(list(found.problems), "album line")

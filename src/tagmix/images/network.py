@@ -103,10 +103,20 @@ class Network:
                 outputs[name] = numbers = output[0].astype(np.float32)
             if not np.isfinite(numbers).all():
                 raise ImageError(f"makes the network's output {name!r:.60} NaN or infinite: leave it out.")
+            self._check_width(name, len(numbers))
         return Features(
             tuple(region_means(outputs[name], labels) for name in self.settings.regions),
             tuple(_whole(outputs[name]) for name in self.settings.picture),
         )
+
+    def _check_width(self, name: str, channels: int) -> None:
+        """Refuse channels that follow the picture: the first one, which is grey, told how many there are."""
+        known = {**self.widths, **self.picture_widths}.get(name, channels)
+        if channels != known:
+            raise NetworkError(
+                f"the network's output {name!r:.60} must have {known:,} channels for every picture, got "
+                f"{channels:,} for this one: name an output whose channels do not follow the size."
+            )
 
 
 def load_network(path: str | os.PathLike[str]) -> Network:

@@ -22,6 +22,10 @@ from tagmix.images.network_file import Settings, bytes_of, shown
 MAX_MODEL_BYTES = 2**30  # Protobuf, which ONNX is written in, ends at twice this
 MAX_CHANNELS, MAX_NUMBERS = 2**14, 2**26  # of an output
 LOOPS = frozenset({"Loop", "Scan"})
+# What they give differs from run to run.
+CHANCE = frozenset(
+    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"}
+)
 EXTERNAL = 1  # of TensorProto.data_location
 LISTED = 8  # names in an error
 
@@ -110,6 +114,16 @@ def _checked(content: bytes, settings: Settings, name: str) -> Any:
             raise NetworkError(
                 f"the network {name} must run straight through, it has the operator {message.op_type}: "
                 "export it without loops."
+            )
+        if kind == "NodeProto" and message.op_type in CHANCE:
+            raise NetworkError(
+                f"the network {name} must say the same of the same picture, it has the operator "
+                f"{message.op_type}: export it for inference."
+            )
+        if kind == "FunctionProto":  # a few that call each other are a billion operators
+            raise NetworkError(
+                f"the network {name} must be made of operators, it has the function {message.name!r:.60}: "
+                "export it with functions inlined."
             )
     _expose(proto.graph, (*settings.regions, *settings.picture), name, onnx)
     return proto

@@ -95,7 +95,7 @@ def load_emm(make: "Callable[..., EMM]", contents: storage.Contents, file: str) 
         inference, ranking = fields["calibrated_for"]
         emm.calibrated_for_ = (str(inference), str(ranking))
         emm.fitted_with_ = emm.get_params(deep=False)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise _unfit(file, error, "model") from error
     if list(emm.widths_) == ["words"]:
         emm.n_features_in_ = emm.widths_["words"]

@@ -12,8 +12,12 @@ from tagmix.errors import ModelFileError
 if TYPE_CHECKING:
     from tagmix.learners.base import TagLearner
 
-# They belong to a run, not to what was learnt.
-NOT_STORED = {"n_jobs", "verbose"}
+# They belong to a run, not to what was learnt. A file that names memory is not believed: it is ours.
+NOT_STORED = {"n_jobs", "verbose", "memory_mb"}
+IGNORED = {"memory_mb"}
+# Fitted attributes, and parts of groups, that are whole numbers; all others are float64 of at most LARGEST.
+WHOLE = ("tag_columns_", "tag_starts_", "columns ", "starts ")
+LARGEST = 1e60
 
 
 def save(learner: "TagLearner", path: Path) -> None:
@@ -59,7 +63,7 @@ def load(kind: "type[TagLearner]", contents: storage.Contents, file: str) -> "Ta
     """Return the learner that ``save`` wrote; arrays must be finite and settings known."""
     try:
         return restored(kind, contents.fields, contents.arrays)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise ModelFileError(
             f"{file} is a tagmix file whose parts do not fit together ({error!s:.200}): save it again"
         ) from error
@@ -77,24 +81,32 @@ def restored(kind: "type[TagLearner]", fields: Any, arrays: dict[str, Any]) -> "
 
 def known_settings(kind: type, settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings from a file for a learner of this kind; raise ValueError at one that it has not."""
-    unknown = sorted(set(settings) - (set(inspect.signature(kind).parameters) - NOT_STORED))
+    own = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items() if k not in IGNORED}
+    unknown = sorted(set(own) - (set(inspect.signature(kind).parameters) - NOT_STORED))
     if unknown:
         raise ValueError(f"unknown setting {unknown[0]!r:.60}")
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+    return own
 
 
 def _restore(learner: "TagLearner", fields: Any, arrays: dict[str, Any]) -> None:
-    for name, array in arrays.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite")
     for group, names in fields["groups"].items():
         _checked_name(group)
-        setattr(learner, group, {str(name): arrays[f"{group}.{i}"] for i, name in enumerate(names)})
+        parts = {str(name): arrays[f"{group}.{i}"] for i, name in enumerate(names)}
+        setattr(learner, group, {name: _checked_array(name, array) for name, array in parts.items()})
     for name, array in arrays.items():
         if "." not in name:
-            setattr(learner, _checked_name(name), array)
+            setattr(learner, _checked_name(name), _checked_array(name, array))
     for name, number in fields["numbers"].items():
         setattr(learner, _checked_name(name), tuple(number) if isinstance(number, list) else number)
+
+
+def _checked_array(name: str, array: Any) -> Any:
+    if name.startswith(WHOLE):
+        if array.dtype.kind not in "iu" or array.itemsize < 4 or array.ndim != 1:
+            raise ValueError(f"{name:.60} must be whole numbers of four or eight bytes")
+    elif array.dtype != np.float64 or not np.all(np.abs(array) <= LARGEST):  # nan is not
+        raise ValueError(f"{name:.60} must be float64 up to {LARGEST:g}")
+    return array
 
 
 def _checked_name(name: str) -> str:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
@@ -65,7 +66,9 @@ def choose_evidence(
         )
     shown = k or max(1, min(5, part.n_tags // 2))
     if emm.context is not None:
-        found, held_out = choose_by_agreement(emm, part, VALUES, seed, progress, instances)
+        # Thousands of small products: handing them round among threads takes longer than making them.
+        with threadpool_limits(1, user_api="blas"):
+            found, held_out = choose_by_agreement(emm, part, VALUES, seed, progress, instances)
         tried = {tuple(setting.values()): value for setting, value in found.tried}
         reached = top_k_accuracy(part[held_out.rows].captions, held_out.logits, shown)
         return Choice(found.setting, reached, _frequency_accuracy(part, shown, folds, seed), tried)

@@ -57,11 +57,16 @@ class Picture(NamedTuple):
     ranked: Sequence[tuple[str, float]]
 
 
+# By which a page of ours is known: no other is replaced.
+GENERATOR = '<meta name="generator" content="tagmix">'
+
+
 def document(title: str, body: str) -> str:
     """Return the whole document around ``body``."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"{GENERATOR}\n"
         # An empty icon, or a browser asks the server of the page for one.
         f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>\n<style>\n{CSS}\n</style>\n'
         f"</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"

@@ -193,6 +193,7 @@ class CorrLDA(RegionLearner):
         return scores
 
     def _check_state(self) -> None:
+        check_numbers(self, BOUNDS)
         n_tags, n_topics = len(self.tag_names_), len(self.alpha_)
         if self.alpha_.shape != (n_topics,) or not n_topics or not (self.alpha_ > 0).all():
             raise ValueError("alpha must be positive numbers")

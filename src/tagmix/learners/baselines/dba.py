@@ -175,6 +175,7 @@ class DBA(RegionLearner):
         return out
 
     def _check_state(self) -> None:
+        check_numbers(self, BOUNDS)
         n_tags = len(self.tag_names_)
         if self.alpha_.shape != (n_tags,) or not (self.alpha_ > 0).all():
             raise ValueError(f"alpha must be {n_tags} positive numbers")

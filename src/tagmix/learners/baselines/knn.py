@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
-from tagmix.arrays import Counts, Floats, Ints
+from tagmix.arrays import Counts, Floats, Ints, check_csr
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.evaluation.folds import picture_folds
@@ -105,7 +105,7 @@ class Voters(PictureLearner):
     def _check_state(self) -> None:
         super()._check_state()
         tags = self._tags()
-        tags.check_format(full_check=True)
+        check_csr(tags)
         if tags.shape[0] != len(self._gallery()):
             raise ValueError("every picture of the gallery must have its tags")
 

@@ -33,7 +33,7 @@ class LinearRanker(LinearLearner):
     [1]_.
 
     Memory: pictures × features twice, up to 512 MB each, beyond which sparse features stay as they are; as
-    much again for each fold while the ridge is chosen; and about 300 MB for the tags that are fitted together.
+    much again for each fold while the ridge is chosen; and 300 MB for the tags that are fitted together.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from tagmix.arrays import Counts, Floats, Ints, is_sparse
+from tagmix.arrays import Counts, Floats, Ints, check_csr, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.evaluation.metrics import top_tags
@@ -244,13 +244,17 @@ class PictureLearner(TagLearner):
     def _check_state(self) -> None:
         check_choice("distance", self.distance, DISTANCES)
         check_number("memory_mb", self.memory_mb, 1e-3, 1e6)
+        numbers = [*self.scales_.values(), *self.view_weights_.values()]
+        if any(one.shape or one.dtype != np.float64 for one in numbers):
+            raise ValueError("views must have one scale and one weight")
         gallery = self._gallery()
         for view in gallery.views.values():
-            if view.ndim != 2 or view.shape[0] != len(gallery):
-                raise ValueError("views of the gallery must have one row a picture")
+            if view.ndim != 2 or not view.shape[0] or view.shape[0] != len(gallery):
+                raise ValueError("views of the gallery must have one row a picture, and there must be one")
+            if view.dtype != np.float64:
+                raise ValueError("views of the gallery must be float64")
             if is_sparse(view):
-                sparse: Any = view
-                sparse.check_format(full_check=True)
+                check_csr(view)
         if not self.scales_ or self.view_weights_.keys() != self.scales_.keys() or min(gallery.scales) <= 0:
             raise ValueError("views must have a positive scale and a weight each")
 

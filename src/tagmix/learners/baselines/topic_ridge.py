@@ -135,6 +135,7 @@ class TopicRidge(TagLearner):
         return np.sqrt(shares) @ self.coef_ + self.intercept_
 
     def _check_state(self) -> None:
+        check_numbers(self, BOUNDS)
         n_tags, n_words = len(self.tag_names_), sum(self.widths_.values())
         n_topics = len(self.topics_)
         if self.topics_.shape != (n_topics, n_words) or not (self.topics_ > 0).all():

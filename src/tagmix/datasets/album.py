@@ -63,7 +63,7 @@ class Album:
         if not chosen:
             known = sorted({item.split for item in self.items if item.split is not None})
             raise AlbumError(
-                f"split must be one of {known or 'none'} in this album, got {name!r}: choose another"
+                f"split must be one of {known or 'no parts'} in this album, got {name!r}: choose one or none"
             )
         return replace(self, items=chosen)
 

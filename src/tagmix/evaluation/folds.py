@@ -5,7 +5,8 @@ recognised on the other; pictures of one group are therefore always on the same 
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -72,7 +73,7 @@ def same_pictures(bags: Bags) -> Ints:
     [0, 1, 0]
     """
     n = len(bags)
-    marks = [[f"id {name}" for name in bags.ids], [_print(bags, i) for i in range(n)]]
+    marks = [[f"id {name}" for name in bags.ids], list(_prints(bags))]
     _, node = np.unique([mark for kind in marks for mark in kind], return_inverse=True)
     ends = (np.tile(np.arange(n), 2), n + node)
     size = n + int(node.max(initial=-1)) + 1
@@ -158,18 +159,26 @@ def _in_order(labels: Any) -> Ints:
     return group_numbers(labels.tolist(), len(labels))
 
 
-def _print(bags: Bags, i: int) -> str:
-    """Return a mark that pictures share whose regions and features are the same numbers in the same order."""
-    start, stop = bags.offsets[i], bags.offsets[i + 1]
-    if start == stop and not bags.pictures:
-        return f"empty {i}"
-    mark = hashlib.blake2b(digest_size=16)
-    for view in bags.views.values():
-        part: Any = view[start:stop]
-        arrays = (part.indptr, part.indices, part.data) if is_sparse(part) else (part,)
-        for array in arrays:
-            mark.update(np.ascontiguousarray(array).tobytes())
-        mark.update(str(part.shape).encode())
-    for picture in bags.pictures.values():
-        mark.update(picture[i].tobytes())
-    return mark.hexdigest()
+def _prints(bags: Bags) -> Iterator[str]:
+    """Yield marks that pictures share whose regions and features are the same numbers in the same order."""
+    views: list[Any] = list(bags.views.values())
+    whole = list(bags.pictures.values())
+    for i, (start, stop) in enumerate(pairwise(bags.offsets.tolist())):
+        if start == stop and not whole:
+            yield f"empty {i}"
+            continue
+        mark = hashlib.blake2b(str(stop - start).encode(), digest_size=16)
+        for view in views:
+            for array in _rows(view, start, stop):
+                mark.update(np.ascontiguousarray(array).data)
+        for picture in whole:
+            mark.update(np.ascontiguousarray(picture[i]).data)
+        yield mark.hexdigest()
+
+
+def _rows(view: Any, start: int, stop: int) -> tuple[Any, ...]:
+    """Return the arrays that these rows are made of."""
+    if not is_sparse(view):
+        return (view[start:stop],)
+    first, last = view.indptr[start], view.indptr[stop]
+    return view.indptr[start : stop + 1] - first, view.indices[first:last], view.data[first:last]

@@ -13,6 +13,8 @@ from tagmix.learners.base import TagLearner
 from tagmix.learners.context.experts import FOLDS, experts_of, held_out_scores
 from tagmix.learners.context.pool import Pool, fit_pool
 
+# Folds of the pool where there are many pictures, of which halves teach as well.
+FOLDS_OF_MANY, MANY = 2, 2000
 # Held-out scores that a pool is fitted on, at most: 8 bytes each, about six arrays for an expert.
 MOST_SCORES = 20_000_000
 
@@ -63,7 +65,7 @@ def fit_prior(context: Any, bags: Bags, random_state: Any) -> tuple[ContextPrior
         twins = np.arange(len(bags))
     truth = bags[rows].captions.toarray().astype(np.float64)
     whole, logits = fit_pool(scores, truth), np.empty_like(truth)
-    for train, test in twin_folds(twins[rows], FOLDS, seed):
+    for train, test in twin_folds(twins[rows], FOLDS_OF_MANY if len(rows) > MANY else FOLDS, seed):
         pool = fit_pool([score[train] for score in scores], truth[train])
         logits[test] = pool.logits([score[test] for score in scores])
     return ContextPrior(tuple(experts), whole), HeldOut(rows, logits, twins)

@@ -7,9 +7,9 @@ import pytest
 
 from tagmix import Bags
 from tagmix.cli import run
-from tagmix.cli.options import check_writable, is_page, is_stored
+from tagmix.cli.options import alone_in, check_writable, is_page, is_stored
 from tagmix.datasets.scenes import draw_album
-from tagmix.errors import ModelFileError
+from tagmix.errors import AlbumError, ModelFileError
 from tagmix.files import save
 from tagmix.report.page import document
 from tests.cli.test_train import lines
@@ -55,3 +55,11 @@ def test_the_demo_does_not_draw_over_an_album(tmp_path: Path, capsys) -> None:
     assert run(["demo", "--pictures", "30", "--out", str(tmp_path), "-j", "1"]) == 1
     assert "was not drawn by tagmix demo: choose another --out" in capsys.readouterr().err
     assert "mine" in mine.read_text()
+
+
+def test_a_link_in_the_place_of_the_lock_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / ".lock").symlink_to(tmp_path / "mine")
+    with pytest.raises(AlbumError, match="delete it"), alone_in(tmp_path):
+        pass
+    assert (tmp_path / "mine").read_text() == "mine"

@@ -219,7 +219,12 @@ def alone_in(out: Path) -> Iterator[None]:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         check_writable(out / name, is_page)
     flags = os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    lock = os.open(out / ".lock", flags, 0o666)
+    try:
+        lock = os.open(out / ".lock", flags, 0o666)
+    except OSError as error:
+        raise AlbumError(
+            f"{str(out / '.lock')!r} must be a file of tagmix, got a link or what is no file: delete it"
+        ) from error
     try:
         _take(lock, out)
         yield

@@ -9,6 +9,8 @@ from tagmix import EMM, AlbumError, Annotator, Describer, ModelFileError, Parame
 from tagmix.annotate import CHUNK, Training, train
 from tagmix.datasets import Album, open_album
 from tagmix.datasets.scenes import draw_album
+from tagmix.images.sketch import Vocabularies
+from tagmix.images.vocabulary import Vocabulary
 
 QUICK = {"n_words": 30, "n_colours": 8, "n_patches": 100, "restarts": 1, "places": True}
 
@@ -107,6 +109,19 @@ def test_regions_named_by_colour_alone_have_an_annotator_and_a_file(album: Album
     annotator.save(tmp_path / "colour.tagmix")
     photos = [item.image for item in album][:5]
     assert list(load(tmp_path / "colour.tagmix").annotate(photos)) == list(annotator.annotate(photos))
+
+
+def test_a_context_of_other_words_is_refused_before_any_photo_is_described(
+    album: Album, tmp_path: Path
+) -> None:
+    model = EMM(calibration_folds=2, context="kernel")
+    annotator = train(album.keep_tags(4), Describer(**QUICK), model, evidence={"colour": 0.1}).annotator
+    other = Describer.of(
+        annotator.describer.recipe,
+        Vocabularies(Vocabulary(words((9, 128))), annotator.describer.vocabularies_.colour),
+    )
+    with pytest.raises(ParameterError, match="context was trained on 30 sift words"):
+        Annotator(other, annotator.model)
 
 
 def test_a_file_from_before_words_could_be_mirrored_says_the_same_as_ever(

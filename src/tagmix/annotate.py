@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tagmix import annotator_files
 from tagmix.arrays import Floats
@@ -96,11 +96,10 @@ class Annotator:
         items = [Item(path) for path, _ in described]
         bags = self.describer.bags_of(items, [words for _, words in described])
         if self.model.calibration_ is None:
-            (probability, shown), shares = self.judge(bags), self.model.predict_regions(bags)
+            probability, shares = self.model.predict_proba(bags), self.model.predict_regions(bags)
         else:
             probability, shares = self.model.predict_both(bags)
-            shown = probability >= self.model.calibration_.thresholds
-        order = top_tags(probability, k)
+        shown, order = self._shown(probability), top_tags(probability, k)
         best = top_tags(shares, region_k)
         names = self.model.tag_names_
         for n, (path, words) in enumerate(described):
@@ -118,11 +117,13 @@ class Annotator:
         A model that was trained on too few pictures to be calibrated gives its shares instead, and shows
         what holds more than its part of the regions.
         """
-        if self.model.calibration_ is None:
-            shares = self.model.predict_proba(bags)
-            return shares, shares > 1 / shares.shape[1]
-        probability = self.model.predict_marginals(bags)
-        return probability, probability >= self.model.calibration_.thresholds
+        calibrated = self.model.calibration_ is not None
+        probability = (self.model.predict_marginals if calibrated else self.model.predict_proba)(bags)
+        return probability, self._shown(probability)
+
+    def _shown(self, probability: Floats) -> Any:
+        known = self.model.calibration_
+        return probability > 1 / probability.shape[1] if known is None else probability >= known.thresholds
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write words and model into one file, safe to open from a stranger; ``tagmix.load`` reads it."""

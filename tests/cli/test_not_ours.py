@@ -31,7 +31,7 @@ def test_a_file_of_the_album_is_never_the_target(tmp_path: Path, capsys, verb: s
 def test_what_tagmix_wrote_it_replaces(tmp_path: Path) -> None:
     save(Bags(np.ones((1, 2), int), [0, 1]), tmp_path / "old.tagmix")
     (tmp_path / "index.html").write_text(document("a page", "of ours"))
-    (tmp_path / "results.json").write_text('{\n "results": []}')
+    (tmp_path / "results.json").write_text('{\n "generator": "tagmix",\n "results": []}')
     (tmp_path / "empty").touch()
     check_writable(tmp_path / "old.tagmix", is_stored)
     check_writable(tmp_path / "index.html", is_page)
@@ -43,7 +43,7 @@ def test_what_tagmix_wrote_it_replaces(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["index.html", "results.json"])
 def test_a_page_of_somebody_else_is_left_alone(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("<html>my holidays</html>")
+    (tmp_path / name).write_text('{"results": "<html>my holidays</html>"}')
     with pytest.raises(ModelFileError, match="that tagmix did not write"):
         check_writable(tmp_path / name, is_page)
 

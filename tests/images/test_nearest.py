@@ -82,6 +82,14 @@ def test_one_word_and_three_never_take_each_other_from_the_cache(album, tmp_path
     assert three.reused_ == 0  # too short for three
 
 
+def test_patches_to_learn_words_from_are_the_same_however_many_count(album, tmp_path):
+    one = Describer(**SMALL, cache=tmp_path).fit(album)
+    assert one.reused_ == 0
+    three = Describer(**SMALL, nearest=3, cache=tmp_path).fit(album)
+    assert three.reused_ == len(album)
+    np.testing.assert_array_equal(three.vocabularies_.sift.centres, one.vocabularies_.sift.centres)
+
+
 def test_what_was_kept_before_there_were_several_still_fits():
     assert "nearest" not in repr(Recipe())
     assert repr(Recipe(nearest=3)) == f"{repr(Recipe())[:-1]}, nearest=3)"

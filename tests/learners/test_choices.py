@@ -5,6 +5,7 @@ import pytest
 from tests.learners.test_tuning import two_views
 
 from tagmix import EMM, Bags
+from tagmix.evaluation.folds import picture_folds, same_pictures
 from tagmix.learners import tuning
 from tagmix.learners.calibration import fit_calibration, probabilities
 from tagmix.learners.correction import fit_correction
@@ -82,7 +83,8 @@ def test_every_picture_is_ranked_by_a_model_that_never_saw_it_and_only_captioned
     monkeypatch.setattr(
         EMM, "predict_proba", lambda s, X, *a, **k: scored.append(set(X.ids)) or proba(s, X, *a, **k)
     )
-    tuning._held_out_accuracy(EMM(tol=1.0), tuning._some(bags, 0), 5, 3, 0)
+    part = tuning._some(bags, 0)
+    tuning._held_out_accuracy(EMM(tol=1.0), part, 5, picture_folds(len(part), 3))
     assert all(not a & b for a, b in zip(seen, scored, strict=True))
     assert set.union(*scored) == {str(i) for i in range(40) if i % 4}
 
@@ -92,7 +94,24 @@ def test_the_choice_ranks_tags_by_their_calibrated_probability(monkeypatch):
     truth = bags.captions.toarray().astype(float)
     monkeypatch.setattr(tuning, "probabilities", lambda scores, calibration: truth)
     ceiling = tuning.top_k_accuracy(truth, truth, 2)
-    assert tuning._held_out_accuracy(EMM(tol=1.0), bags, 2, 3, 0) == ceiling
+    assert tuning._held_out_accuracy(EMM(tol=1.0), bags, 2, picture_folds(40, 3)) == ceiling
+
+
+def test_copies_are_never_on_both_sides_of_a_fold_by_which_kappa_is_chosen(monkeypatch):
+    seen = []
+
+    def measured(emm, bags, k, folds):
+        seen.append((bags, folds))
+        return 0.0
+
+    monkeypatch.setattr(tuning, "_held_out_accuracy", measured)
+    once = two_views(20)
+    tuning.choose_evidence(EMM(), Bags.concat([once, once]))
+    bags, folds = seen[0]
+    twins = same_pictures(bags)
+    assert len(np.unique(twins)) == 20
+    assert not any(np.isin(twins[fold.train], twins[fold.test]).any() for fold in folds)
+    assert all(again is folds for _, again in seen)  # found once
 
 
 def test_scores_that_say_the_opposite_become_one_knot_at_the_means_of_all():

@@ -9,7 +9,17 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 import tagmix
-from tagmix import EMM, KNN, Bags, BagsError, ModelFileError, ParameterError, TopicRidge, storage
+from tagmix import (
+    EMM,
+    KNN,
+    Bags,
+    BagsError,
+    LinearRanker,
+    ModelFileError,
+    ParameterError,
+    TopicRidge,
+    storage,
+)
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.context.fitting import POWERS, REGION_POWERS
 from tagmix.learners.context.prior import ContextPrior
@@ -325,6 +335,26 @@ def test_memory_is_not_what_a_file_says(embedded, tmp_path):
     fields["context"]["experts"][0]["settings"]["memory_mb"] = 1e6
     storage.write(path, contents.kind, fields, dict(contents.arrays))
     assert tagmix.load(path).context_.prior.experts[0].memory_mb == 512.0
+
+
+def test_views_may_be_called_like_parts_of_a_gallery(planted, tmp_path):
+    bags = planted[0]
+    odd = Bags({"columns of it": bags.views["words"]}, bags.offsets, bags.tags, bags.tag_names)
+    emm = EMM(**KERNEL).fit(odd[:60])
+    emm.save(tmp_path / "m.tagmix")
+    np.testing.assert_array_equal(
+        tagmix.load(tmp_path / "m.tagmix").predict_marginals(odd[60:]), emm.predict_marginals(odd[60:])
+    )
+
+
+def test_a_scaling_of_no_dimension_is_refused(embedded, tmp_path):
+    emm = EMM(**{**KERNEL, "context": LinearRanker(ridge=1.0)}).fit(embedded[0][:60])
+    emm.save(tmp_path / "m.tagmix")
+    contents = storage.read(tmp_path / "m.tagmix")
+    name = next(name for name in contents.arrays if name.startswith("context.0.scaling_."))
+    storage.write(tmp_path / "m.tagmix", "EMM", contents.fields, {**contents.arrays, name: np.array(1.0)})
+    with pytest.raises(ModelFileError, match="do not fit together"):
+        tagmix.load(tmp_path / "m.tagmix")
 
 
 def test_settings_of_an_expert_from_a_file_are_within_bounds(planted, tmp_path):

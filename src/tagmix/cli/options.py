@@ -204,7 +204,8 @@ def is_stored(beginning: bytes) -> bool:
 
 def is_page(beginning: bytes) -> bool:
     """Return whether a file begins as a page or a table of results of ours, or is empty."""
-    return not beginning or GENERATOR.encode() in beginning or b'"results"' in beginning[:40]
+    named = (GENERATOR.encode(), b'"generator": "tagmix"')
+    return not beginning or any(name in beginning for name in named)
 
 
 def _beginning(path: Path) -> bytes:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 # They belong to a run, not to what was learnt. A file that names memory is not believed: it is ours.
 NOT_STORED = {"n_jobs", "verbose", "memory_mb"}
 IGNORED = {"memory_mb"}
-# Fitted attributes, and parts of groups, that are whole numbers; all others are float64 of at most LARGEST.
-WHOLE = ("tag_columns_", "tag_starts_", "columns ", "starts ")
+# Fitted attributes, and parts of a gallery, that are whole numbers; all others are float64 up to LARGEST.
+WHOLE = ("tag_columns_", "tag_starts_", "gallery_.columns ", "gallery_.starts ")
 LARGEST = 1e60
 
 
@@ -92,7 +92,8 @@ def _restore(learner: "TagLearner", fields: Any, arrays: dict[str, Any]) -> None
     for group, names in fields["groups"].items():
         _checked_name(group)
         parts = {str(name): arrays[f"{group}.{i}"] for i, name in enumerate(names)}
-        setattr(learner, group, {name: _checked_array(name, array) for name, array in parts.items()})
+        checked = {name: _checked_array(f"{group}.{name}", array) for name, array in parts.items()}
+        setattr(learner, group, checked)
     for name, array in arrays.items():
         if "." not in name:
             setattr(learner, _checked_name(name), _checked_array(name, array))

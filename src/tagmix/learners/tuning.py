@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
-from tagmix.evaluation.folds import same_pictures, twin_folds
+from tagmix.evaluation.folds import Fold, same_pictures, twin_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.evaluation.search import PASSES, line_search
 from tagmix.learners.calibration import fit_calibration, probabilities
@@ -65,21 +65,23 @@ def choose_evidence(
             f"{len(part)}: add some, or give evidence (0.1 is a fair guess)."
         )
     shown = k or max(1, min(5, part.n_tags // 2))
+    parts = twin_folds(same_pictures(part), folds, seed)
+    frequency = _frequency_accuracy(part, shown, parts)
     if emm.context is not None:
         # Thousands of small products: handing them round among threads takes longer than making them.
         with threadpool_limits(1, user_api="blas"):
             found, held_out = choose_by_agreement(emm, part, VALUES, seed, progress, instances)
         tried = {tuple(setting.values()): value for setting, value in found.tried}
         reached = top_k_accuracy(part[held_out.rows].captions, held_out.logits, shown)
-        return Choice(found.setting, reached, _frequency_accuracy(part, shown, folds, seed), tried)
+        return Choice(found.setting, reached, frequency, tried)
 
     def accuracy(evidence: Evidence) -> float:
-        return _held_out_accuracy(clone(emm).set_params(evidence=evidence), part, shown, folds, seed)
+        return _held_out_accuracy(clone(emm).set_params(evidence=evidence), part, shown, parts)
 
     axes = dict.fromkeys(views, VALUES)
     found = line_search(axes, dict.fromkeys(views, START), accuracy, progress, together=views)
     tried = {tuple(setting.values()): value for setting, value in found.tried}
-    return Choice(found.setting, found.value, _frequency_accuracy(part, shown, folds, seed), tried)
+    return Choice(found.setting, found.value, frequency, tried)
 
 
 def most_tried(emm: EMM, bags: Bags) -> int:
@@ -106,18 +108,18 @@ def _some(bags: Bags, seed: int, enough: int = ENOUGH) -> Bags:
     return bags[np.sort(chosen)]
 
 
-def _frequency_accuracy(bags: Bags, k: int, folds: int, seed: int) -> float:
+def _frequency_accuracy(bags: Bags, k: int, folds: Sequence[Fold]) -> float:
     """Return the top-k accuracy of the tags that are most frequent on the other pictures."""
     scores: Floats = np.empty((len(bags), bags.n_tags))
-    for train, test in twin_folds(same_pictures(bags), folds, seed):
+    for train, test in folds:
         scores[test] = np.asarray(bags.captions[train].sum(axis=0)).ravel()
     return top_k_accuracy(bags.tags, scores, k)
 
 
-def _held_out_accuracy(emm: EMM, bags: Bags, k: int, folds: int, seed: int) -> float:
+def _held_out_accuracy(emm: EMM, bags: Bags, k: int, folds: Sequence[Fold]) -> float:
     """Return the top-k accuracy of pictures by models that did not see them."""
     scores: Floats = np.empty((len(bags), bags.n_tags))
-    for train, test in twin_folds(same_pictures(bags), folds, seed):
+    for train, test in folds:
         fitted = clone(emm).set_params(learning="likelihood", calibration_folds=0, verbose=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit with the chosen κ says it again

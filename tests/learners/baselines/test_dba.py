@@ -9,7 +9,7 @@ from scipy.special import digamma, gammaln, logsumexp
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from tagmix import Bags, planted_topics, sample_bags, storage
+from tagmix import Bags, CorrLDA, load, planted_topics, sample_bags, storage
 from tagmix.errors import ModelFileError, ParameterError
 from tagmix.learners import state
 from tagmix.learners.baselines import lda
@@ -240,3 +240,13 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path):
 def test_a_wrong_parameter_is_refused_by_name(wrong):
     with pytest.raises(ParameterError, match=next(iter(wrong))):
         DBA(**wrong).fit(sample(n_images=20).bags)
+
+
+@pytest.mark.parametrize("kind", [DBA, CorrLDA])
+def test_settings_from_a_file_are_within_bounds(kind, tmp_path):
+    kind(max_iter=1).fit(sample(n_images=20).bags).save(tmp_path / "m.tagmix")
+    contents = storage.read(tmp_path / "m.tagmix")
+    contents.fields["settings"]["estep_max_iter"] = 10**15
+    storage.write(tmp_path / "m.tagmix", contents.kind, contents.fields, contents.arrays)
+    with pytest.raises(ModelFileError, match="estep_max_iter"):
+        load(tmp_path / "m.tagmix")

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from tagmix.arrays import Counts, Floats, Ints, check_csr
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
-from tagmix.evaluation.folds import picture_folds
+from tagmix.evaluation.folds import twin_folds
 from tagmix.learners.baselines.pictures import (
     Gallery,
     PictureLearner,
@@ -199,8 +199,8 @@ class KNN(Voters):
         Left out alone, a picture would be told by what the votes of all others lack, where distances say
         little; what a fifth lacks is the same for all in it.
         """
-        part, n = np.empty(len(bags), dtype=np.int64), len(np.unique(twins))
-        for number, fold in enumerate(picture_folds(len(bags), min(LEFT_OUT_FOLDS, n), groups=twins)):
+        part = np.empty(len(bags), dtype=np.int64)
+        for number, fold in enumerate(twin_folds(twins, LEFT_OUT_FOLDS, 0)):
             part[fold.test] = number
         return self._left_out(rows, self.k_, part)
 

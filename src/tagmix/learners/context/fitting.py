@@ -27,7 +27,7 @@ from tagmix.learners.calibration import (
     left_out_probabilities,
     worth_showing,
 )
-from tagmix.learners.context.prior import ContextPrior, HeldOut
+from tagmix.learners.context.prior import FOLDS_OF_MANY, MANY, ContextPrior, HeldOut
 from tagmix.learners.evening import evening_of
 from tagmix.learners.training import SHARE_FLOOR, shard_size
 from tagmix.model.estep import evidence_of
@@ -42,8 +42,8 @@ USUAL_POWER = 2.0
 REGION_POWERS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 # Of the tags that are shown so many are to be right, at least.
 SHOWN_PRECISION = 0.6
-# Folds of the regions, each of which learns once more; of many pictures, halves teach as well.
-MOST_FOLDS, MANY = 3, 2000
+# Folds of the regions, each of which learns once more.
+MOST_FOLDS = 3
 # The share of a picture that a tag without any region is taken to have.
 LEAST_SHARE = 1e-3
 # Nats that a tag can be less probable than the best: beyond, it has no share and no logarithm.
@@ -126,7 +126,8 @@ def powers_of(emm: "EMM") -> tuple[float, ...]:
 def join(emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions: Regions) -> Joint:
     """Return how context and regions are joined, learnt on held-out pictures."""
     powers = powers_of(emm)
-    folds = 2 if len(bags) > MANY else max(2, min(emm.calibration_folds, MOST_FOLDS, len(bags) // 2))
+    few = max(2, min(emm.calibration_folds, MOST_FOLDS, len(bags) // 2))
+    folds = FOLDS_OF_MANY if len(bags) > MANY else few
     seed = int(check_random_state(emm.random_state).randint(2**31 - 1))
     trial = try_powers(bags, held_out, regions, powers, folds, seed, with_shares=True)
     power = max(powers, key=lambda p: trial.agreement[p])

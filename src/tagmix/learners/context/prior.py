@@ -13,7 +13,7 @@ from tagmix.learners.base import TagLearner
 from tagmix.learners.context.experts import FOLDS, experts_of, held_out_scores
 from tagmix.learners.context.pool import Pool, fit_pool
 
-# Folds of the pool where there are many pictures, of which halves teach as well.
+# Of many pictures, halves teach as well.
 FOLDS_OF_MANY, MANY = 2, 2000
 # Held-out scores that a pool is fitted on, at most: 8 bytes each, about six arrays for an expert.
 MOST_SCORES = 20_000_000

@@ -43,7 +43,10 @@ def write_report(
         put(folder / f"{name}.svg", figure.svg.encode())
         put(folder / f"{name}.png", figure.png())
     results = [_summary(record) for record in records]
-    told = json.dumps({"results": results, "failed": failed}, indent=1, allow_nan=False)
+    # First of all who wrote it: nothing else of that name is replaced.
+    told = json.dumps(
+        {"generator": "tagmix", "results": results, "failed": failed}, indent=1, allow_nan=False
+    )
     put(out / "results.json", told.encode())
     put(out / "index.html", text.encode(errors="replace"))  # half a letter, from a broken name
     return out / "index.html"

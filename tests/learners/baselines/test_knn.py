@@ -12,7 +12,7 @@ from tagmix import Bags, storage, top_k_accuracy
 from tagmix.errors import BagsError, ModelFileError, ParameterError
 from tagmix.learners import state
 from tagmix.learners.baselines.knn import KNN
-from tagmix.learners.baselines.pictures import Gallery, distances, gallery_of, whole_pictures
+from tagmix.learners.baselines.pictures import FEW, Gallery, distances, gallery_of, whole_pictures
 
 SHAPES = ["hellinger", "chi2", "l1"]
 
@@ -38,10 +38,14 @@ def saved(learner, path):
     return state.load(type(learner), storage.read(path), "the file")
 
 
-def test_hellinger_is_one_minus_the_overlap_of_roots():
-    p, q = histograms(4, 0), histograms(6, 1)
+@pytest.mark.parametrize(("pictures", "kept"), [(1, 1.0), (FEW, 1.0), (FEW + 1, 1.0), (30, 0.01)])
+def test_hellinger_is_one_minus_the_overlap_of_roots(pictures, kept):
+    """For few pictures, for many, and where most words are nowhere, which are three ways to multiply."""
+    p, q = histograms(pictures, 0), histograms(6, 1)
+    p = np.where(np.random.default_rng(2).random(p.shape) < kept, p, 0.0)
+    p /= np.maximum(p.sum(axis=1, keepdims=True), 1e-300)
     got = distances(csr_array(np.sqrt(p)), csr_array(np.sqrt(q)), "hellinger")
-    by_hand = 1 - np.sqrt(p[:, None] * q[None]).sum(axis=2)
+    by_hand = (p.sum(axis=1)[:, None] + 1) / 2 - np.sqrt(p[:, None] * q[None]).sum(axis=2)
     np.testing.assert_allclose(got, by_hand, atol=1e-12)
 
 

@@ -25,6 +25,8 @@ DISTANCES = ("hellinger", "chi2", "l1")
 MEDIAN_PICTURES = 1000
 # From this density on a dense product beats a sparse one.
 DENSE_FROM = 0.02
+# Up to so many pictures are multiplied by sparse others as these are: making those dense costs more.
+FEW = 8
 # Rounding keeps twins at exactly one distance, whatever block they were computed in.
 DECIMALS = 12
 
@@ -97,10 +99,25 @@ def _dense(matrix: Any) -> Floats:
 
 
 def _half_squares(some: Any, others: Any) -> Floats:
-    sparse = is_sparse(some) and some.nnz < DENSE_FROM * some.shape[0] * some.shape[1]
-    inner = (some @ others.T).toarray() if sparse else _dense(some) @ _dense(others).T
-    ends = (np.asarray((x * x).sum(axis=1), dtype=np.float64).ravel() / 2 for x in (some, others))
-    return np.maximum(next(ends)[:, None] + next(ends)[None, :] - inner, 0.0)
+    ends = _squares(some)[:, None] / 2 + _squares(others)[None, :] / 2
+    return np.maximum(ends - _inner(some, others), 0.0)
+
+
+def _inner(some: Any, others: Any) -> Floats:
+    n, width = some.shape
+    if is_sparse(some) and some.nnz < DENSE_FROM * n * width:
+        return (some @ others.T).toarray()
+    if is_sparse(others) and n <= FEW:
+        return (others @ _dense(some).T).T
+    return _dense(some) @ _dense(others).T
+
+
+def _squares(rows: Any) -> Floats:
+    """Return the squared length of each row."""
+    if is_sparse(rows):
+        squares = csr_array((rows.data**2, rows.indices, rows.indptr), shape=rows.shape)
+        return np.asarray(squares.sum(axis=1), dtype=np.float64)
+    return np.einsum("ij,ij->i", rows, rows)
 
 
 def _chi2(some: Any, others: Floats) -> Floats:
@@ -137,7 +154,8 @@ class Gallery:
             width = max(1, int(self.memory / (16 * mine.shape[1] + 1)))
             for start in range(0, len(self), width):
                 part = slice(start, start + width)
-                out[v, :, part] = distances(some[name], mine[part], self.distance)
+                slab = mine if width >= len(self) else mine[part]
+                out[v, :, part] = distances(some[name], slab, self.distance)
             out[v] /= self.scales[v]
         return np.round(out, DECIMALS, out=out)
 

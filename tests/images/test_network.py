@@ -279,13 +279,14 @@ def test_a_network_of_one_size_says_so_if_it_is_asked_for_another(tmp_path):
         (node("Concat", ["image", "image"], "map", axis=0), "must be floats"),
         (node("Conv", ["image", "wide"], "map"), "at most 16,384 channels"),
         (node("SplitToSequence", ["image"], "map", axis=1), "must be floats"),
-        (node("Log", ["none"], "map"), "NaN or infinite"),
-        (node("Div", ["double", "tiny"], "map"), "NaN or infinite"),
+        (node("Log", ["none"], "map"), "NaN, infinite or beyond"),
+        (node("Div", ["double", "tiny"], "map"), "NaN, infinite or beyond"),
+        (node("Mul", ["image", "huge"], "map"), "NaN, infinite or beyond 1e+15"),
     ],
 )
 def test_outputs_that_describe_no_regions_are_refused(tmp_path, layer, said):
     constants = [constant("wide", np.ones((16_385, 3, 1, 1), np.float32)), constant("zero", np.float32(0))]
-    constants.append(constant("tiny", np.float64(1e-300)))
+    constants += [constant("tiny", np.float64(1e-300)), constant("huge", np.float32(1e36))]
     double = node("Cast", ["image"], "double", to=TensorProto.DOUBLE)
     nodes = [node("Mul", ["image", "zero"], "none"), double, layer]
     assert said in refusal(save_network(tmp_path, nodes, ["map"], constants, picture=[]))
@@ -294,7 +295,7 @@ def test_outputs_that_describe_no_regions_are_refused(tmp_path, layer, said):
 def test_a_picture_whose_features_are_no_numbers_is_the_pictures_trouble(tmp_path):
     nodes = [node("Sqrt", ["image"], "roots"), node("AveragePool", ["roots"], "map", kernel_shape=[1, 1])]
     network = load_network(save_network(tmp_path, nodes, ["map"], picture=[]))  # grey is above the mean
-    with pytest.raises(ImageError, match="'map' NaN or infinite"):
+    with pytest.raises(ImageError, match="'map' NaN, infinite or beyond"):
         network.describe(np.zeros((8, 12, 3), np.uint8), LABELS)
 
 

@@ -190,6 +190,7 @@ HOSTILE_MODELS = {
     "views a text": (put("fields", "views", "words"), r"TypeError"),
     "a view with line breaks": (put("settings", "evidence", {"a\nb": 1.0}), r"names the view 'a.{1,2}nb'"),
     "calibrated for one thing": (put("fields", "calibrated_for", ["map"]), r"ValueError: not enough values"),
+    "calibrated for a word": (put("fields", "calibrated_for", ["map", "best"]), r"ranking must be one of"),
     "history of texts": (put("fields", "bound_history", ["a\nb"]), r"could not convert string to float"),
 }
 

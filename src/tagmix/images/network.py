@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from tagmix.bag_checks import MOST
 from tagmix.errors import ImageError, NetworkError
 from tagmix.images import network_session
 from tagmix.images.network_file import Settings, read_toml, shown
@@ -101,8 +102,10 @@ class Network:
         for name, output in outputs.items():
             with np.errstate(over="ignore"):  # what is beyond the range of float32 is infinite
                 outputs[name] = numbers = output[0].astype(np.float32)
-            if not np.isfinite(numbers).all():
-                raise ImageError(f"makes the network's output {name!r:.60} NaN or infinite: leave it out.")
+            if not (np.abs(numbers) <= MOST).all():  # NaN is not
+                raise ImageError(
+                    f"makes the network's output {name!r:.60} NaN, infinite or beyond {MOST:g}: leave it out."
+                )
             self._check_width(name, len(numbers))
         return Features(
             tuple(region_means(outputs[name], labels) for name in self.settings.regions),

@@ -18,11 +18,12 @@ from tagmix.bag_checks import checked_names
 from tagmix.bags import Bags
 from tagmix.errors import ModelFileError, TagmixError
 from tagmix.learners.calibration import Calibration
+from tagmix.learners.checks import check_choice
 from tagmix.learners.context.files import context_parts, load_context, read_setting, stored_setting
 from tagmix.learners.context.fitting import Context
 from tagmix.learners.inputs import RATES
 from tagmix.learners.instance_files import checked_array, instance_parts, kinds_of, load_instances
-from tagmix.learners.parameters import check_parameters, settings_of_views
+from tagmix.learners.parameters import CHOICES, check_parameters, settings_of_views
 from tagmix.model.params import Params
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ def load_emm(make: "Callable[..., EMM]", contents: storage.Contents, file: str) 
         emm.context_ = _context(fields, contents.arrays, emm)
         emm.calibration_ = _calibration(contents.arrays, len(emm.tag_names_))
         inference, ranking = fields["calibrated_for"]
-        emm.calibrated_for_ = (str(inference), str(ranking))
+        check_choice("inference", inference, CHOICES["inference"])
+        check_choice("ranking", ranking, CHOICES["ranking"])
+        emm.calibrated_for_ = (inference, ranking)
         emm.fitted_with_ = emm.get_params(deep=False)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise _unfit(file, error, "model") from error

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.special import log_expit
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
@@ -174,6 +175,15 @@ def test_words_embeddings_and_a_scorer_work_together_and_come_back_from_a_file(p
     loaded = tagmix.load(tmp_path / "m.tagmix")
     np.testing.assert_array_equal(loaded.predict_regions(bags[180:]), emm.predict_regions(bags[180:]))
     assert loaded.explain(bags[180:181], "tag0")[0].words.keys() == {"words"}
+
+
+def test_an_explanation_says_how_much_the_context_spoke_for_the_tag(embedded):
+    bags, emm = embedded
+    log_prior = log_expit(emm.context_.prior.logits(bags[180:183]))
+    expected = emm.context_.power * (log_prior[:, 2] - log_prior.mean(axis=1))
+    told = [why.context for why in emm.explain(bags[180:183], "tag2")]
+    np.testing.assert_allclose(told, expected, rtol=1e-9)
+    assert np.ptp(told) > 0.1
 
 
 LIES = {

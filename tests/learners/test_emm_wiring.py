@@ -236,6 +236,13 @@ def test_the_gains_of_words_are_tempered_and_measured_against_the_prior_mean(dou
     answer = emm.explain(image, tag, n_words=60)[0]
     np.testing.assert_allclose(answer.gains["words"], gains[answer.words["words"]], rtol=1e-9)
     assert len(answer.words["words"]) == np.sum(gains > 0)
+    assert answer.context == 0.0
+
+
+def test_an_explanation_says_what_a_pictures_own_rates_speak_for(doubtful, uneven):
+    emm = EMM(**LIKELIHOOD, evidence=0.3).fit(doubtful, rates=uneven)
+    told = [why.context for why in emm.explain(doubtful[3:5], 1, rates=uneven[3:5])]
+    np.testing.assert_allclose(told, np.log(uneven[3:5]).mean(axis=1) - np.log(uneven[3:5, 1]), rtol=1e-12)
 
 
 def test_a_correction_of_scores_that_speak_against_the_truth_is_the_share_of_all():

@@ -279,11 +279,12 @@ class EMM(BagsEstimator):
             yield slice(int(bags.offsets[where.start]), int(bags.offsets[where.stop])), phi
 
     def explain(self, X: Any, tag: str | int, n_words: int = 10, *, rates: Any = None) -> list[Explanation]:
-        """Return, for each image, which regions and which words spoke for ``tag``."""
+        """Return, for each image, which regions, which words and how much context spoke for ``tag``."""
         bags, own = self._checked(X, rates)
         column = fitting.tag_column(self.tag_names_, tag)
         explainer = Explainer(self.params_, self.settings_, column, self.tag_names_[column])
-        return explainer.explain_all(bags, self._free_regions(bags, own), n_words)
+        regions = ((where, phi, self._rates(own, where)) for where, phi in self._free_regions(bags, own))
+        return explainer.explain_all(bags, regions, n_words)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the top-k accuracy (``tagmix.top_k_accuracy``) against the bags' own tags, or ``y``.

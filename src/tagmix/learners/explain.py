@@ -1,4 +1,4 @@
-"""Say why: which regions of an image spoke for a tag, and which of their words."""
+"""Say why: which regions of an image spoke for a tag, which of their words, and the context."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -15,7 +15,8 @@ class Explanation(NamedTuple):
     """Why an image has a tag: a probability a region, and the words that spoke for it by view.
 
     ``words[view]`` lists word numbers, the loudest first; ``gains[view]`` how many nats each adds
-    for the tag, against what it says for tags on average.
+    for the tag, against what it says for tags on average. ``context`` is how many nats the image as a
+    whole adds before any region is looked at: by its context or its own rates, 0 where it has neither.
     """
 
     image: str
@@ -23,6 +24,7 @@ class Explanation(NamedTuple):
     regions: Floats
     words: dict[str, Ints]
     gains: dict[str, Floats]
+    context: float = 0.0
 
 
 class Explainer:
@@ -34,7 +36,7 @@ class Explainer:
 
     def __init__(self, params: Params, settings: Settings, tag: int, name: str) -> None:
         self.tag, self.name = tag, name
-        shares = 1 / params.rates / (1 / params.rates).sum()
+        self.shares = shares = 1 / params.rates / (1 / params.rates).sum()
         self.speaks = {
             view: settings.evidence[view] * (model.E_log_beta[tag] - shares @ model.E_log_beta)
             for view, model in params.instances.items()
@@ -42,19 +44,19 @@ class Explainer:
         }
 
     def explain_all(
-        self, bags: Bags, regions: Iterable[tuple[slice, Floats]], n_words: int
+        self, bags: Bags, regions: Iterable[tuple[slice, Floats, Floats | None]], n_words: int
     ) -> list[Explanation]:
-        """Return an explanation for each image, from shards of images and the φ of their regions."""
+        """Return an explanation for each image, from shards of images, the φ of their regions, and rates."""
         answers = []
-        for where, phi in regions:
+        for where, phi, rates in regions:
             shard = bags[where]
             for n in range(len(shard)):
                 part = phi[shard.offsets[n] : shard.offsets[n + 1]]
-                answers.append(self.explain(shard[n], part, n_words))
+                answers.append(self.explain(shard[n], part, n_words, None if rates is None else rates[n]))
         return answers
 
-    def explain(self, image: Bags, phi: Floats, n_words: int) -> Explanation:
-        """Return which regions hold the tag (φ) and which of their words weigh for it."""
+    def explain(self, image: Bags, phi: Floats, n_words: int, rates: Floats | None = None) -> Explanation:
+        """Return which regions hold the tag (φ) and which of their words weigh for it, and what λ adds."""
         own = phi[:, self.tag]
         words, gains = {}, {}
         for view, speaks in self.speaks.items():
@@ -63,4 +65,5 @@ class Explainer:
             best = np.argsort(-total, kind="stable")[:n_words]
             best = best[total[best] > 0]
             words[view], gains[view] = best, total[best]
-        return Explanation(image.ids[0], self.name, own.copy(), words, gains)
+        context = 0.0 if rates is None else float(self.shares @ np.log(rates) - np.log(rates[self.tag]))
+        return Explanation(image.ids[0], self.name, own.copy(), words, gains, context)

@@ -20,9 +20,9 @@ PAGE = (Path(__file__).parents[3] / "docs" / "maths" / "context.md").read_text()
     [
         (pool.BIAS_PRECISION, 100.0, "prior of precision 100"),
         (pool.SLOPE_PRECISION, 0.01, "one of precision .01"),
-        (pool.FLOOR, 1e-3, "below $10^{-3}$ count as $10^{-3}$ the spread in $r$ and the score in $\\log s$"),
+        (pool.FLOOR, 1e-3, "below $10^{-3}$ count as $10^{-3}$ the spread in $r$ and the score in $\\log g$"),
         (pool.SUREST, 30.0, "ends at $\\pm30$"),
-        (fitting.LEAST_SHARE, 1e-3, "c\\log(S_{nc}/M_n+10^{-3})"),
+        (fitting.LEAST_SHARE, 1e-3, "\\omega\\log(S_{nc}/M_n+10^{-3})"),
         (tuning.LEAST_GAIN, 0.005, "rises by .005 or more"),
         (tuning.AS_WELL, 0.5, "at least half of the best one's"),
         (evening.AT_A_TIME, 500, "at most 500 held-out pictures at a time"),

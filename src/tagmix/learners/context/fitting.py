@@ -1,7 +1,7 @@
 """Learn what joins a picture's context with its regions, on training pictures that neither has seen.
 
 Two numbers and a calibration: the power τ of the context in a region's tag, φ ∝ π^τ e^{evidence}; the power
-of the regions in a picture's tags, logit π + c·log(S/M); and what a score is worth as a probability. No
+of the regions in a picture's tags, logit π + ω·log(S/M); and what a score is worth as a probability. No
 region needs a label. τ is right when a caption changes least: the share of regions that get the same tag
 without the caption (by context and evidence) as with it (by evidence among the caption's tags) is largest.
 Too little context lets evidence name tags that the picture does not have; too much lets one tag take all
@@ -51,7 +51,7 @@ LONGEST_WAY = 600.0
 
 
 class Context(NamedTuple):
-    """A prior and how it is used: its power τ for regions, and the regions' power c for the picture.
+    """A prior and how it is used: its power τ for regions, and the regions' power ω for the picture.
 
     ``agreement`` is the share of held-out regions whose tag a caption would not change, by power tried.
     """
@@ -69,7 +69,7 @@ class Context(NamedTuple):
         return rates
 
     def joined(self, logits: Floats, shares: Floats) -> Floats:
-        """Return logit π + c·log(share of regions), pictures × tags.
+        """Return logit π + ω·log(share of regions), pictures × tags.
 
         A picture without regions has the shares that its context expects.
         """

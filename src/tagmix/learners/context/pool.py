@@ -1,7 +1,7 @@
 """Pool the scores of experts into one probability a tag.
 
-logit π_nc = b_c + Σ_k (a_kc log s_nck + a'_k s_nck). The logarithm tells small scores apart, the score
-itself large ones. Most tags are too rare for slopes of their own, so that a_kc and b_c follow from two things
+logit π_nc = b_c + Σ_e (a_ec log g_nce + a'_e g_nce). The logarithm tells small scores apart, the score
+itself large ones. Most tags are too rare for slopes of their own, so that a_ec and b_c follow from two things
 that are known of a tag: how many pictures have it, and how far an expert's scores of it spread, beside how
 far perfect ones would. Both are straight lines in these, with coefficients that all tags share; b_c may leave
 its line a little. What is still too sure or not sure enough, whatever the tag, is put right by a rising curve
@@ -29,7 +29,7 @@ MANY = 2000  # pictures
 
 
 class Pool(NamedTuple):
-    """Slopes of log s and of s of each expert, features × tags, and a bias a tag.
+    """Slopes of log g and of g of each expert, features × tags, and a bias a tag.
 
     ``knots`` and ``levels`` are the curve of ``correction.corrected``.
     """
@@ -53,7 +53,7 @@ class Term(NamedTuple):
 
 
 def _features(scores: Sequence[Floats]) -> list[Floats]:
-    return [feature for s in scores for feature in (np.log(np.maximum(s, FLOOR)), s)]
+    return [feature for g in scores for feature in (np.log(np.maximum(g, FLOOR)), g)]
 
 
 def _logits(features: Sequence[Floats], slopes: Floats) -> Floats:
@@ -85,16 +85,16 @@ def fit_pool(scores: Sequence[Floats], tags: Floats) -> Pool:
 
 
 def terms_of(scores: Sequence[Floats], tags: Floats) -> list[Term]:
-    """Return the coefficients there are: the constant and log s also by what is known of a tag."""
+    """Return the coefficients there are: the constant and log g also by what is known of a tag."""
     counts = tags.sum(axis=0)
     share = (counts + 0.5) / (len(tags) + 1)
     frequency, even = _standard(np.log(counts + 1)), np.ones(tags.shape[1])
     terms = [Term(0, even), Term(0, frequency)]
-    for k, s in enumerate(scores):
-        spread = np.log(np.maximum(np.maximum(s, 0.0).std(axis=0), FLOOR) / np.sqrt(share * (1 - share)))
-        log_s, plain = 2 * k + 1, 2 * k + 2
-        terms += [Term(0, _standard(spread)), Term(log_s, even), Term(plain, even)]
-        terms += [Term(log_s, frequency), Term(log_s, _standard(spread))]
+    for e, g in enumerate(scores):
+        spread = np.log(np.maximum(np.maximum(g, 0.0).std(axis=0), FLOOR) / np.sqrt(share * (1 - share)))
+        log_g, plain = 2 * e + 1, 2 * e + 2
+        terms += [Term(0, _standard(spread)), Term(log_g, even), Term(plain, even)]
+        terms += [Term(log_g, frequency), Term(log_g, _standard(spread))]
     return terms
 
 

@@ -287,6 +287,16 @@ def test_published_figures_stand_beside_ours_by_f1_on_corel5k_only():
     assert published_table(groups(contest({"TagProp": 1.0}))) == ""
 
 
+def test_an_even_ranking_stands_beside_the_published_figures_too():
+    made = contest({"EMM_context": 0.5}, "corel5k") + contest({"TagProp": 0.5}, "corel5k")
+    made += curve("even", [True], {"EMM_context": 0.9}, "corel5k")
+    made += curve("evidence", [0.1], {"EMM_context": 0.9}, "corel5k")
+    ours = {row[0]: row[3] for row in cells(published_table(groups(made))) if "measured here" in row[0]}
+    assert len(ours) == 3
+    even = "EMM with context|measured here; ranked so that rare tags count as much"
+    assert float(ours[even]) > float(ours["EMM with context|measured here"])
+
+
 def test_words_and_data_sets_are_named():
     titles = [title_of(groups(contest({"KNN": 1}, data=data, views=views))[0]) for data, views in
               (("corel5k", ("sift", "colour")), ("mine", ("a", "b", "c")), ("tate", ("text",)))]  # fmt: skip

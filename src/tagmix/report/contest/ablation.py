@@ -24,8 +24,8 @@ from tagmix.report.page import Cell, Line
 
 NOTE = (
     "One thing is changed at a time, and everything else chosen anew. Change: in Top-k accuracy, over the "
-    "same pictures; ≈ where it cannot be told from 0. Where pictures are cut otherwise, the shares are of "
-    "other regions. Seconds are those of one core, means of folds."
+    "same pictures and seeds; ≈ where it cannot be told from 0. Where pictures are cut otherwise, the shares "
+    "are of other regions. Seconds are those of one core, means of folds."
 )
 CUTS = {"grid": "cut by a grid", "graph": "cut by merging superpixels"}
 
@@ -61,7 +61,8 @@ def _table(group: Group, changed: Changed, cuts: Samples) -> str:
     lines = [_line("as it is", "", whole, None)]
     for change in changed:
         note = "no features of a network" if _is_network(change) else ""
-        lines.append(_line(_told(*change[:2]), note, change[2], whole))
+        same_parts = reference(group, [(change[1], {CONTEXT: change[2]})])[CONTEXT]
+        lines.append(_line(_told(*change[:2]), note, change[2], same_parts))
     # Cut otherwise, pictures are described without a network: compared with what is so too
     plain = [change[2] for change in changed if _is_network(change)]
     beside = "without a network; change from the line without it" if plain else ""

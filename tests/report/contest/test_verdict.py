@@ -6,7 +6,7 @@ import pytest
 
 from tagmix.report.contest.data import groups
 from tagmix.report.contest.numbers import difference
-from tagmix.report.contest.verdict import verdict
+from tagmix.report.contest.verdict import region_verdict, verdict
 from tests.report.contest.makers import contest
 
 
@@ -38,6 +38,22 @@ def test_ours_is_told_where_it_is_behind():
         f"it by {apart.mean:.3f} ({apart.low:.3f} … {apart.high:.3f})."
     )
     assert said(contest({"KNN": 0.5, "EMM_calibrated": 2.0})) == "EMM calibrated is ahead of KNN."
+
+
+def test_regions_have_a_verdict_without_and_with_captions():
+    made = contest({"EMM_context": 1.0, "DBA": 0.2}, regions=True)
+    samples = groups(made)[0].whole
+    assert region_verdict({"DBA": samples["DBA"]}) == ""
+    clear = "EMM with context is ahead of DBA."
+    assert region_verdict(samples) == f"Without captions {clear} With captions {clear}"
+    good, bad = (samples[name].records[0].regions for name in ("EMM_context", "DBA"))
+    mixed = [
+        replace(made[0], regions=replace(good, captioned=bad.captioned)),
+        replace(made[1], regions=replace(bad, captioned=good.captioned)),
+    ]
+    told = region_verdict(groups(mixed)[0].whole)
+    assert told.startswith(f"Without captions {clear} With captions DBA is ahead of EMM with context. ")
+    assert "EMM with context, what tagmix train uses, is behind it by 0." in told
 
 
 @pytest.mark.parametrize("better", [0, 2])

@@ -29,7 +29,7 @@ from tagmix.report.contest.tables import (
     where_from,
     without_regions,
 )
-from tagmix.report.contest.verdict import verdict
+from tagmix.report.contest.verdict import region_verdict, verdict
 
 WHOLE = "as chosen"
 # What the points are along which settings or data were changed, beside the paper's own curves.
@@ -174,7 +174,9 @@ def _figure_3(group: Group, title: str) -> str:
     ]
     silent = without_regions(group, samples)
     note = page.paragraph(silent, "note") if silent else ""
-    return page.subsection(title, page.columns(*drawn), regions_table(group, samples), note)
+    said = region_verdict(samples)
+    told = page.paragraph(said, "said") if said else ""
+    return page.subsection(title, told, page.columns(*drawn), regions_table(group, samples), note)
 
 
 def _examples(group: Group, examples: Sequence[str] | None, pictures: bool, title: str) -> str:

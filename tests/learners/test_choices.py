@@ -5,7 +5,7 @@ import pytest
 from tests.learners.test_tuning import two_views
 
 from tagmix import EMM, Bags
-from tagmix.evaluation.folds import picture_folds, same_pictures
+from tagmix.evaluation.folds import duplicate_groups, picture_folds
 from tagmix.learners import tuning
 from tagmix.learners.calibration import fit_calibration, probabilities
 from tagmix.learners.correction import fit_correction
@@ -108,9 +108,9 @@ def test_copies_are_never_on_both_sides_of_a_fold_by_which_kappa_is_chosen(monke
     once = two_views(20)
     tuning.choose_evidence(EMM(), Bags.concat([once, once]))
     bags, folds = seen[0]
-    twins = same_pictures(bags)
-    assert len(np.unique(twins)) == 20
-    assert not any(np.isin(twins[fold.train], twins[fold.test]).any() for fold in folds)
+    duplicates = duplicate_groups(bags)
+    assert len(np.unique(duplicates)) == 20
+    assert not any(np.isin(duplicates[fold.train], duplicates[fold.test]).any() for fold in folds)
     assert all(again is folds for _, again in seen)  # found once
 
 

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, ParameterError
-from tagmix.evaluation.folds import same_pictures, twin_folds
+from tagmix.evaluation.folds import duplicate_groups, grouped_folds
 from tagmix.learners.calibration import FOLDS as CALIBRATION_FOLDS
 from tagmix.learners.calibration import (
     Calibration,
@@ -209,9 +209,9 @@ def calibrate(emm: "EMM", corpus: Corpus) -> Calibration | None:
     keep = max(2 * folds, int(CALIBRATION_SCORES / bags.n_tags))
     rng = check_random_state(emm.random_state)
     scores, truths = [], []
-    seed, twins = int(rng.randint(2**31 - 1)), same_pictures(bags)
+    seed, duplicates = int(rng.randint(2**31 - 1)), duplicate_groups(bags)
     chosen = []
-    for train, test in twin_folds(twins, folds, seed):
+    for train, test in grouped_folds(duplicates, folds, seed):
         part = np.sort(rng.permutation(test)[: max(1, keep // folds)])
         model = type(emm)(**{**emm.get_params(deep=False), **FOR_A_FOLD})
         rates = corpus.rates
@@ -222,7 +222,7 @@ def calibrate(emm: "EMM", corpus: Corpus) -> Calibration | None:
         truths.append(bags[part].captions.toarray())
         chosen.append(part)
     held_out, truth = np.vstack(scores), np.vstack(truths).astype(np.float64)
-    apart = twin_folds(twins[np.concatenate(chosen)], CALIBRATION_FOLDS, seed)
+    apart = grouped_folds(duplicates[np.concatenate(chosen)], CALIBRATION_FOLDS, seed)
     p = left_out_probabilities(held_out, truth, apart)
     return fit_calibration(held_out, truth)._replace(
         thresholds=best_thresholds(p, truth), evening=evening_of(p, truth, seed)

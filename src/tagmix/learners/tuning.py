@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
-from tagmix.evaluation.folds import Fold, same_pictures, twin_folds
+from tagmix.evaluation.folds import Fold, duplicate_groups, grouped_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.evaluation.search import PASSES, line_search
 from tagmix.learners.calibration import fit_calibration, probabilities
@@ -65,7 +65,7 @@ def choose_evidence(
             f"{len(part)}: add some, or give evidence (0.1 is a fair guess)."
         )
     shown = k or max(1, min(5, part.n_tags // 2))
-    parts = twin_folds(same_pictures(part), folds, seed)
+    parts = grouped_folds(duplicate_groups(part), folds, seed)
     frequency = _frequency_accuracy(part, shown, parts)
     if emm.context is not None:
         # Thousands of small products: handing them round among threads takes longer than making them.

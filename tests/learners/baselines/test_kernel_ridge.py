@@ -96,9 +96,9 @@ def test_half_of_the_pictures_as_landmarks_lose_little(fitted_ridge, train, test
     assert some.score(test) > fitted_ridge.score(test) - 0.05
 
 
-def test_twins_among_the_landmarks_do_no_harm(train, test):
-    twins = Bags.concat([train, train])
-    scores = KernelRidge(max_landmarks=200).fit(twins).decision_scores(test)
+def test_duplicates_among_the_landmarks_do_no_harm(train, test):
+    duplicates = Bags.concat([train, train])
+    scores = KernelRidge(max_landmarks=200).fit(duplicates).decision_scores(test)
     assert np.abs(scores).max() < 10
 
 

@@ -24,7 +24,7 @@ from tagmix.learners.checks import check_choice, check_number
 
 # The ridge chosen on a part of the pictures is tried again, with its neighbours, on all of them.
 RIDGES_AROUND = (0.5, 1.0, 2.0)
-# Added to the diagonal of the landmarks' kernel, so that twins among them do no harm.
+# Added to the diagonal of the landmarks' kernel, so that duplicates among them do no harm.
 JITTER = 1e-9
 # A picture that pulls its own score this much has nothing else to say about it.
 SMALLEST_LEFT = 1e-12
@@ -144,15 +144,14 @@ class KernelRidge(PictureLearner):
             out[rows] = np.exp(-apart) @ self.coefficients_ + self.means_
         return out
 
-    def left_out_scores(self, bags: Bags, rows: Ints, twins: Ints) -> Floats:
-        """Return what these training pictures would have scored without themselves and their twins.
+    def left_out_scores(self, bags: Bags, rows: Ints, duplicates: Ints) -> Floats:
+        """Return what these training pictures would have scored without themselves and their duplicates.
 
-        m twins pull each other's scores by one h, so that it is (ŷ − h Σy)/(1 − mh) over their tags y. The
-        others are centred on their own mean: that of all lacks, beside them, what the twins have, and would
-        tell it. Then the mean of all is added, which is the same for every picture.
+        m duplicates pull each other's scores by one h, so that it is (ŷ − h Σy)/(1 − mh) over their tags y.
+        The others are centred on their own mean: the global mean leaks the held-out label. Then the mean of all is added, which is the same for every picture.
         """
-        _, group, sizes = np.unique(twins, return_inverse=True, return_counts=True)
-        members = csr_array((np.ones(len(twins)), (group, np.arange(len(twins)))))
+        _, group, sizes = np.unique(duplicates, return_inverse=True, return_counts=True)
+        members = csr_array((np.ones(len(duplicates)), (group, np.arange(len(duplicates)))))
         asked = group[rows]
         tags, m = (members @ bags.captions)[asked].toarray(), sizes[asked, None]
         pull, constant = self.leverages_[rows, None], self.constants_[rows, None]

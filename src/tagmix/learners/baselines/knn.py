@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from tagmix.arrays import Counts, Floats, Ints, check_csr
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
-from tagmix.evaluation.folds import twin_folds
+from tagmix.evaluation.folds import grouped_folds
 from tagmix.learners.baselines.pictures import (
     Gallery,
     PictureLearner,
@@ -193,14 +193,14 @@ class KNN(Voters):
     def _scores(self, bags: Bags) -> Floats:
         return self._voted(bags, self.k_)
 
-    def left_out_scores(self, bags: Bags, rows: Ints, twins: Ints) -> Floats:
-        """Return what these training pictures would have scored without a fifth of all, theirs, and twins.
+    def left_out_scores(self, bags: Bags, rows: Ints, duplicates: Ints) -> Floats:
+        """Return what these training pictures would have scored without their fifth of all, and duplicates.
 
         Left out alone, a picture would be told by what the votes of all others lack, where distances say
         little; what a fifth lacks is the same for all in it.
         """
         part = np.empty(len(bags), dtype=np.int64)
-        for number, fold in enumerate(twin_folds(twins, LEFT_OUT_FOLDS, 0)):
+        for number, fold in enumerate(grouped_folds(duplicates, LEFT_OUT_FOLDS, 0)):
             part[fold.test] = number
         return self._left_out(rows, self.k_, part)
 

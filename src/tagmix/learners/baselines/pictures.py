@@ -27,7 +27,7 @@ MEDIAN_PICTURES = 1000
 DENSE_FROM = 0.02
 # Up to so many pictures are multiplied by sparse others as these are: making those dense costs more.
 FEW = 8
-# Rounding keeps twins at exactly one distance, whatever block they were computed in.
+# Rounding keeps duplicates at exactly one distance, whatever block they were computed in.
 DECIMALS = 12
 
 

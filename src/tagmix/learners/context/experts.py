@@ -9,7 +9,7 @@ from sklearn.base import clone
 from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
-from tagmix.evaluation.folds import twin_folds
+from tagmix.evaluation.folds import grouped_folds
 from tagmix.learners.base import TagLearner
 from tagmix.learners.baselines.kernel_ridge import KernelRidge
 from tagmix.learners.baselines.knn import KNN
@@ -77,18 +77,18 @@ def _expert(one: Any, random_state: Any) -> TagLearner:
     )
 
 
-def held_out_scores(expert: TagLearner, bags: Bags, rows: Ints, seed: int, twins: Ints) -> Floats:
+def held_out_scores(expert: TagLearner, bags: Bags, rows: Ints, seed: int, duplicates: Ints) -> Floats:
     """Return scores of these training pictures by the fitted expert without them, or by one of folds.
 
-    ``twins`` numbers the pictures, equal ones alike: a picture is left out with its twins.
+    ``duplicates`` numbers the pictures, equal ones alike: a picture is left out with its duplicates.
     """
     left_out = getattr(expert, "left_out_scores", None)
     if left_out is not None:
-        spared: Floats = left_out(bags, rows, twins)
+        spared: Floats = left_out(bags, rows, duplicates)
         return spared
     out, place = np.empty((len(rows), bags.n_tags)), np.full(len(bags), -1)
     place[rows] = np.arange(len(rows))
-    for train, test in twin_folds(twins, FOLDS, seed):
+    for train, test in grouped_folds(duplicates, FOLDS, seed):
         asked = test[place[test] >= 0]
         if len(asked):
             out[place[asked]] = clone(expert).fit(bags[train]).decision_scores(bags[asked])

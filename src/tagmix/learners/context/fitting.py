@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
-from tagmix.evaluation.folds import twin_folds
+from tagmix.evaluation.folds import grouped_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.calibration import FOLDS as CALIBRATION_FOLDS
 from tagmix.learners.calibration import (
@@ -138,12 +138,12 @@ def join(emm: "EMM", bags: Bags, prior: ContextPrior, held_out: HeldOut, regions
     odds = np.exp(context.joined(held_out.logits, shares))
     margin = _margin(emm, odds, bags[held_out.rows]) if emm.learning == "margin" else None
     weighted = odds if margin is None else odds * margin.weights
-    return Joint(context, margin, _calibrated(weighted, truth, seed, held_out.twins[held_out.rows]))
+    return Joint(context, margin, _calibrated(weighted, truth, seed, held_out.duplicates[held_out.rows]))
 
 
-def _calibrated(odds: Floats, truth: Floats, seed: int, twins: Ints) -> Calibration:
+def _calibrated(odds: Floats, truth: Floats, seed: int, duplicates: Ints) -> Calibration:
     """Return the calibration of odds, with the threshold of what is worth showing and the evening of tags."""
-    p = left_out_probabilities(odds, truth, twin_folds(twins, CALIBRATION_FOLDS, seed))
+    p = left_out_probabilities(odds, truth, grouped_folds(duplicates, CALIBRATION_FOLDS, seed))
     threshold = worth_showing(SHOWN_PRECISION, p, truth)
     return fit_calibration(odds, truth)._replace(
         thresholds=np.full(truth.shape[1], threshold), evening=evening_of(p, truth, seed)
@@ -203,7 +203,7 @@ def _held_out_evidence(
     rows = held_out.rows
     place = np.full(len(bags), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
-    for number, (train, test) in enumerate(twin_folds(held_out.twins, folds, seed)):
+    for number, (train, test) in enumerate(grouped_folds(held_out.duplicates, folds, seed)):
         asked = np.sort(test[place[test] >= 0])
         if not len(asked):
             continue

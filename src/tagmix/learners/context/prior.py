@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
-from tagmix.evaluation.folds import same_pictures, twin_folds
+from tagmix.evaluation.folds import duplicate_groups, grouped_folds
 from tagmix.learners.base import TagLearner
 from tagmix.learners.context.experts import FOLDS, experts_of, held_out_scores
 from tagmix.learners.context.pool import Pool, fit_pool
@@ -35,12 +35,12 @@ class HeldOut(NamedTuple):
 
     What experts chose beforehand (widths, ridges, the mean of tags) they chose on all pictures.
 
-    ``twins`` numbers all training pictures, those described alike by one number: no fold parts them.
+    ``duplicates`` numbers all training pictures, those described alike by one number: no fold parts them.
     """
 
     rows: Ints
     logits: Floats
-    twins: Ints
+    duplicates: Ints
 
 
 def fit_prior(context: Any, bags: Bags, random_state: Any) -> tuple[ContextPrior, HeldOut]:
@@ -57,15 +57,15 @@ def fit_prior(context: Any, bags: Bags, random_state: Any) -> tuple[ContextPrior
         expert.fit(bags)
     most = max(2 * FOLDS, int(MOST_SCORES / (bags.n_tags * len(experts))))
     rows = np.sort(rng.permutation(len(bags))[:most]).astype(np.int64)
-    twins = same_pictures(bags)
-    if twins.any():
-        scores = [held_out_scores(expert, bags, rows, seed, twins) for expert in experts]
+    duplicates = duplicate_groups(bags)
+    if duplicates.any():
+        scores = [held_out_scores(expert, bags, rows, seed, duplicates) for expert in experts]
     else:  # all alike: nobody can say anything, and somebody must be left
         scores = [np.zeros((len(rows), bags.n_tags)) for _ in experts]
-        twins = np.arange(len(bags))
+        duplicates = np.arange(len(bags))
     truth = bags[rows].captions.toarray().astype(np.float64)
     whole, logits = fit_pool(scores, truth), np.empty_like(truth)
-    for train, test in twin_folds(twins[rows], FOLDS_OF_MANY if len(rows) > MANY else FOLDS, seed):
+    for train, test in grouped_folds(duplicates[rows], FOLDS_OF_MANY if len(rows) > MANY else FOLDS, seed):
         pool = fit_pool([score[train] for score in scores], truth[train])
         logits[test] = pool.logits([score[test] for score in scores])
-    return ContextPrior(tuple(experts), whole), HeldOut(rows, logits, twins)
+    return ContextPrior(tuple(experts), whole), HeldOut(rows, logits, duplicates)

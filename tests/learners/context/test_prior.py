@@ -1,4 +1,4 @@
-"""Which pictures a prior is tuned on where not all of them are, and that no pool sees the caption of a duplicate."""
+"""Which pictures a prior is tuned on; no pool sees the caption of a duplicate."""
 
 import numpy as np
 import pytest

@@ -148,7 +148,8 @@ class KernelRidge(PictureLearner):
         """Return what these training pictures would have scored without themselves and their duplicates.
 
         m duplicates pull each other's scores by one h, so that it is (ŷ − h Σy)/(1 − mh) over their tags y.
-        The others are centred on their own mean: the global mean leaks the held-out label. Then the mean of all is added, which is the same for every picture.
+        The others are centred on their own mean: the global mean leaks the held-out label.
+        Then the mean of all is added, which is the same for every picture.
         """
         _, group, sizes = np.unique(duplicates, return_inverse=True, return_counts=True)
         members = csr_array((np.ones(len(duplicates)), (group, np.arange(len(duplicates)))))

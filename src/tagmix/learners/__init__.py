@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from tagmix.learners.baselines.candidate_em import CandidateEM
-from tagmix.learners.baselines.corrlda import CorrLDA
-from tagmix.learners.baselines.dba import DBA
-from tagmix.learners.baselines.kernel_ridge import KernelRidge
-from tagmix.learners.baselines.knn import KNN
-from tagmix.learners.baselines.linear_ranker import LinearRanker
-from tagmix.learners.baselines.max_pooling import MaxPooling
-from tagmix.learners.baselines.naive_regions import NaiveRegions
-from tagmix.learners.baselines.tagprop import TagProp
-from tagmix.learners.baselines.topic_ridge import TopicRidge
-from tagmix.learners.baselines.two_pass_knn import TwoPassKNN
+from tagmix.learners.regions.candidate_em import CandidateEM
+from tagmix.learners.regions.corrlda import CorrLDA
+from tagmix.learners.regions.dba import DBA
+from tagmix.learners.pictures.kernel_ridge import KernelRidge
+from tagmix.learners.pictures.knn import KNN
+from tagmix.learners.pictures.linear_ranker import LinearRanker
+from tagmix.learners.regions.max_pooling import MaxPooling
+from tagmix.learners.regions.naive_regions import NaiveRegions
+from tagmix.learners.pictures.tagprop import TagProp
+from tagmix.learners.pictures.topic_ridge import TopicRidge
+from tagmix.learners.pictures.two_pass_knn import TwoPassKNN
 from tagmix.learners.emm import EMM
 
 LEARNERS: dict[str, Any] = {

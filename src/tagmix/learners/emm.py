@@ -13,12 +13,12 @@ from tagmix.bags import Bags
 from tagmix.evaluation import metrics
 from tagmix.learners import files, fitting
 from tagmix.learners.base import BagsEstimator
-from tagmix.learners.calibration import probabilities
+from tagmix.learners.calibrate import probabilities
 from tagmix.learners.explain import Explainer, Explanation
 from tagmix.learners.inputs import as_bags, check_no_rates, check_rates, check_tags, check_vocabulary
 from tagmix.learners.parameters import check_calibrated, packed_state, rewire, unpacked_state
-from tagmix.learners.training import shard_size
-from tagmix.model.estep import guided_posterior
+from tagmix.learners.em import shard_size
+from tagmix.model.estep import posterior_captioned
 from tagmix.model.params import dense_views
 from tagmix.model.predict import infer_pictures, infer_regions, tag_scores
 
@@ -217,10 +217,10 @@ class EMM(BagsEstimator):
         return scores
 
     def top_tags(self, X: Any, k: int = 5, *, even: bool = False, rates: Any = None) -> Ints:
-        """Return the numbers of the k best tags of each image, best first; ``even`` as in ``even_scores``."""
-        return metrics.top_tags((self.even_scores if even else self.predict_proba)(X, rates=rates), k)
+        """Return the numbers of the k best tags of each image, best first; ``even`` as in ``balanced_scores``."""
+        return metrics.top_tags((self.balanced_scores if even else self.predict_proba)(X, rates=rates), k)
 
-    def even_scores(self, X: Any, *, rates: Any = None) -> Floats:
+    def balanced_scores(self, X: Any, *, rates: Any = None) -> Floats:
         """Return how far p(tag) stands out for its tag, images × tags: so ranked, rare tags count fully."""
         marginals = self.predict_marginals(X, rates=rates)  # first: it asks for a fit and a calibration
         return marginals * self.calibration_.evening
@@ -274,7 +274,7 @@ class EMM(BagsEstimator):
             shard = bags[where]
             if captioned:
                 own = self._rates(brought, where)
-                posterior = guided_posterior(shard, self.params_, self.settings_, rates=own)
+                posterior = posterior_captioned(shard, self.params_, self.settings_, rates=own)
                 fitting.overwrite_captioned(phi, shard, posterior)
             yield slice(int(bags.offsets[where.start]), int(bags.offsets[where.stop])), phi
 

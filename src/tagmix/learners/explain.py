@@ -7,7 +7,7 @@ import numpy as np
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
-from tagmix.model.instance import Words
+from tagmix.model.instance import Multinomial
 from tagmix.model.params import Params, Settings
 
 
@@ -40,7 +40,7 @@ class Explainer:
         self.speaks = {
             view: settings.evidence[view] * (model.E_log_beta[tag] - shares @ model.E_log_beta)
             for view, model in params.instances.items()
-            if isinstance(model, Words)
+            if isinstance(model, Multinomial)
         }
 
     def explain_all(

@@ -17,7 +17,7 @@ from tagmix import storage
 from tagmix.bag_checks import checked_names
 from tagmix.bags import Bags
 from tagmix.errors import ModelFileError, TagmixError
-from tagmix.learners.calibration import Calibration
+from tagmix.learners.calibrate import Calibration
 from tagmix.learners.checks import check_choice
 from tagmix.learners.context.files import context_parts, load_context, read_setting, stored_setting
 from tagmix.learners.context.fitting import Context

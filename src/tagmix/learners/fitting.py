@@ -15,8 +15,8 @@ from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, ParameterError
 from tagmix.evaluation.folds import duplicate_groups, grouped_folds
-from tagmix.learners.calibration import FOLDS as CALIBRATION_FOLDS
-from tagmix.learners.calibration import (
+from tagmix.learners.calibrate import FOLDS as CALIBRATION_FOLDS
+from tagmix.learners.calibrate import (
     Calibration,
     best_thresholds,
     fit_calibration,
@@ -25,11 +25,11 @@ from tagmix.learners.calibration import (
 from tagmix.learners.context.fitting import USUAL_POWER, Context, Joint, Regions, join
 from tagmix.learners.context.prior import fit_prior
 from tagmix.learners.context.scorer import scorers_of
-from tagmix.learners.evening import evening_of
+from tagmix.learners.rare_tags import rare_tag_weights_of
 from tagmix.learners.inputs import check_no_rates, check_rates, useful_images
 from tagmix.learners.monitor import Monitor
 from tagmix.learners.parameters import check_parameters, rewired, settings_of_views
-from tagmix.learners.training import Corpus, expectation_maximisation, free_shares, guided_shares
+from tagmix.learners.em import Corpus, expectation_maximisation, free_shares, guided_shares
 from tagmix.model import mstep
 from tagmix.model.estep import Posterior
 from tagmix.model.margin import MarginSolution, label_duals, own_label_duals, solve_margin
@@ -225,7 +225,7 @@ def calibrate(emm: "EMM", corpus: Corpus) -> Calibration | None:
     apart = grouped_folds(duplicates[np.concatenate(chosen)], CALIBRATION_FOLDS, seed)
     p = left_out_probabilities(held_out, truth, apart)
     return fit_calibration(held_out, truth)._replace(
-        thresholds=best_thresholds(p, truth), evening=evening_of(p, truth, seed)
+        thresholds=best_thresholds(p, truth), evening=rare_tag_weights_of(p, truth, seed)
     )
 
 

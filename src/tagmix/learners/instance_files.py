@@ -8,12 +8,12 @@ import numpy as np
 
 from tagmix.arrays import Floats
 from tagmix.model.gaussian import Gaussian, Projection
-from tagmix.model.instance import ETA_RANGE, InstanceModel, Words
+from tagmix.model.instance import ETA_RANGE, InstanceModel, Multinomial
 from tagmix.model.linear import Linear
 from tagmix.model.params import Params, Settings, view_of
 
 MU = (ETA_RANGE[0], 1e18)  # a prior and at most so many words of a tag
-KINDS: dict[str, type[InstanceModel]] = {"words": Words, "gaussian": Gaussian, "linear": Linear}
+KINDS: dict[str, type[InstanceModel]] = {"words": Multinomial, "gaussian": Gaussian, "linear": Linear}
 LARGEST = 1e16  # embeddings are at most 1e15
 
 
@@ -61,8 +61,8 @@ def _read(
     return checked_array(arrays, start + part, shape, low, high)
 
 
-def _words(read: Any, n_tags: int, width: int, how: dict[str, Any]) -> Words:
-    return Words(read("mu", (n_tags, width), *MU), float(read("eta", (), *ETA_RANGE)), **how)
+def _words(read: Any, n_tags: int, width: int, how: dict[str, Any]) -> Multinomial:
+    return Multinomial(read("mu", (n_tags, width), *MU), float(read("eta", (), *ETA_RANGE)), **how)
 
 
 def _gaussian(read: Any, n_tags: int, width: int, how: dict[str, Any]) -> Gaussian:

@@ -19,7 +19,7 @@ from tagmix.errors import BagsError
 from tagmix.evaluation.folds import Fold, duplicate_groups, grouped_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.evaluation.search import PASSES, line_search
-from tagmix.learners.calibration import fit_calibration, probabilities
+from tagmix.learners.calibrate import fit_calibration, probabilities
 from tagmix.learners.context.tuning import COARSE, choose_by_agreement
 from tagmix.learners.emm import EMM
 

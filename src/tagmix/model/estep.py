@@ -72,7 +72,7 @@ def own_guidance(tags: Counts, n_regions: Ints, weights: Floats, delta: Floats |
     return weights[tags.indices] * (1.0 if delta is None else 1.0 + delta) / per_entry
 
 
-def guided_posterior(
+def posterior_captioned(
     shard: Bags,
     params: Params,
     settings: Settings,
@@ -100,7 +100,7 @@ def guided_posterior(
     return _infer(shard, params, settings, None, guide.ravel(), start, rates, views)
 
 
-def free_posterior(shard: Bags, params: Params, settings: Settings, rates: Floats | None = None) -> Posterior:
+def posterior_uncaptioned(shard: Bags, params: Params, settings: Settings, rates: Floats | None = None) -> Posterior:
     """Return q of images as if they had no captions: what prediction sees."""
     if settings.given:
         rows = np.broadcast_to(params.rates if rates is None else rates, (len(shard), params.n_tags))

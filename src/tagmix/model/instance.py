@@ -49,7 +49,7 @@ class InstanceModel(Protocol):
 
 
 @dataclass(frozen=True)
-class Words:
+class Multinomial:
     """Multinomial words: β_c ~ Dir(η, …, η), with posterior Dir(μ_c)."""
 
     mu: Floats
@@ -107,10 +107,10 @@ class Words:
         else:
             self.kernels.add_statistics_of_own(rows, phi, region_starts, entries, out, self.n_threads)
 
-    def updated(self, statistics: Floats, learn_prior: bool) -> "Words":
+    def updated(self, statistics: Floats, learn_prior: bool) -> "Multinomial":
         """Return μ = η + Σ φ x (Eq. 9), after η has been learnt from the posterior so far."""
         eta = best_eta(self.E_log_beta) if learn_prior else self.eta
-        return Words(eta + statistics, eta, self.kernels, self.n_threads)
+        return Multinomial(eta + statistics, eta, self.kernels, self.n_threads)
 
     def divergence(self) -> float:
         """Return Σ_c KL(Dir(μ_c) ‖ Dir(η))."""

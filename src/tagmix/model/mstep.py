@@ -9,7 +9,7 @@ from tagmix.arrays import Floats, entries_of, is_sparse
 from tagmix.bags import Bags
 from tagmix.model.estep import Statistics
 from tagmix.model.gaussian import Gaussian
-from tagmix.model.instance import InstanceModel, Words
+from tagmix.model.instance import InstanceModel, Multinomial
 from tagmix.model.params import Params, Settings, log_prior_of_rates
 
 
@@ -77,5 +77,5 @@ def start(
 def _prior(view: Any, n_tags: int, eta: float, how: dict[str, Any]) -> InstanceModel:
     """Return an instance model that has seen no tag: words for counts, a Gaussian for embeddings."""
     if is_sparse(view):
-        return Words.empty(n_tags, view.shape[1], eta, **how)
+        return Multinomial.empty(n_tags, view.shape[1], eta, **how)
     return Gaussian.empty(n_tags, view, **how)

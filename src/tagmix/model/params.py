@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from tagmix.arrays import Floats
 from tagmix.kernels import compiled
-from tagmix.model.instance import InstanceModel, Words
+from tagmix.model.instance import InstanceModel, Multinomial
 
 # The ending of an instance's name that makes it the linear scorer of its view.
 LINEAR = ":linear"
@@ -74,7 +74,7 @@ def dense_views(params: "Params") -> tuple[str, ...]:
     """Return the views that are read as embeddings, in order."""
     return tuple(
         dict.fromkeys(
-            view_of(name) for name, model in params.instances.items() if not isinstance(model, Words)
+            view_of(name) for name, model in params.instances.items() if not isinstance(model, Multinomial)
         )
     )
 

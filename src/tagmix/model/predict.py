@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
-from tagmix.model.estep import Posterior, evidence_of, free_posterior
+from tagmix.model.estep import Posterior, evidence_of, posterior_uncaptioned
 from tagmix.model.map_inference import infer_map, region_posterior
 from tagmix.model.params import Params, Settings
 
@@ -50,7 +50,7 @@ def infer_pictures(
     if inference == "map":
         theta = _most_probable(evidence_of(shard, params, settings), shard, settings, rows)
         return theta if ranking == "theta" else _per_region(theta * rows, shard)  # at the optimum S = λθ
-    posterior = free_posterior(shard, params, settings, rates)
+    posterior = posterior_uncaptioned(shard, params, settings, rates)
     if ranking == "theta":
         return theta_hat(posterior, rows)
     return _per_region(posterior.S.reshape(len(shard), -1), shard)
@@ -85,4 +85,4 @@ def infer_regions(
         evidence = evidence_of(shard, params, settings)
         theta = _most_probable(evidence, shard, settings, rows)
         return region_posterior(evidence, theta, shard.offsets)
-    return free_posterior(shard, params, settings, rates).phi.reshape(-1, params.n_tags)
+    return posterior_uncaptioned(shard, params, settings, rates).phi.reshape(-1, params.n_tags)

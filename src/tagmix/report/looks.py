@@ -14,7 +14,7 @@ from tagmix.datasets import Item
 from tagmix.errors import TagmixError
 from tagmix.images.decode import decode
 from tagmix.images.sketch import sketch, words_of
-from tagmix.model.instance import Words
+from tagmix.model.instance import Multinomial
 
 SIDE = 48  # pixels of a patch on the page
 SMALLEST = 12.0  # patches below that are a few pixels: a person sees nothing in them
@@ -68,7 +68,7 @@ def _loudness(
         total = np.zeros(len(large))
         for view in model.widths_:
             instance = model.params_.instances[view]
-            if isinstance(instance, Words) and view in ("sift", "colour"):
+            if isinstance(instance, Multinomial) and view in ("sift", "colour"):
                 gain = instance.E_log_beta[column] - instance.E_log_beta.mean(axis=0)
                 own = getattr(words, view).reshape(-1, len(found.patches))[:, large]  # all its words
                 total += model.settings_.evidence[view] * gain[own].sum(axis=0)

@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from tagmix import KNN, Bags, KernelRidge, ParameterError
 from tagmix.evaluation.folds import grouped_folds, picture_folds
 from tagmix.learners import LinearRanker
-from tagmix.learners.baselines.pictures import whole_pictures
+from tagmix.learners.pictures.distances import whole_pictures
 from tagmix.learners.context.experts import Regressor, experts_of, held_out_scores
 from tagmix.learners.context.prior import fit_prior
 

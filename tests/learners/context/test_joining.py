@@ -9,7 +9,7 @@ from tagmix import EMM, Bags
 from tagmix.evaluation.folds import grouped_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.base import TagLearner
-from tagmix.learners.calibration import FOLDS, fit_calibration, probabilities
+from tagmix.learners.calibrate import FOLDS, fit_calibration, probabilities
 from tagmix.learners.context import fitting
 from tagmix.learners.context.fitting import REGION_POWERS, Regions, join, try_powers
 from tagmix.learners.context.prior import HeldOut, fit_prior
@@ -210,7 +210,7 @@ def test_calibrations_get_the_duplicate_groups_of_the_pictures_they_score(monkey
 
 def test_the_evening_is_chosen_on_probabilities_of_calibrations_that_had_not_seen_the_pictures(monkeypatch):
     caught, p = [], np.empty((60, 4))
-    monkeypatch.setattr(fitting, "evening_of", lambda *given: caught.append(given))
+    monkeypatch.setattr(fitting, "rare_tag_weights_of", lambda *given: caught.append(given))
     rng = np.random.default_rng(6)
     odds = np.exp(rng.normal(size=p.shape))
     truth = (rng.random(p.shape) < odds / (1 + odds)).astype(float)

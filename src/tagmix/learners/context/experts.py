@@ -11,10 +11,10 @@ from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.evaluation.folds import grouped_folds
 from tagmix.learners.base import TagLearner
-from tagmix.learners.baselines.kernel_ridge import KernelRidge
-from tagmix.learners.baselines.knn import KNN
-from tagmix.learners.baselines.linear_ranker import LinearRanker
-from tagmix.learners.baselines.pictures import whole_pictures
+from tagmix.learners.pictures.kernel_ridge import KernelRidge
+from tagmix.learners.pictures.knn import KNN
+from tagmix.learners.pictures.linear_ranker import LinearRanker
+from tagmix.learners.pictures.distances import whole_pictures
 
 EXPERTS: dict[str, type[TagLearner]] = {"kernel": KernelRidge, "neighbours": KNN, "linear": LinearRanker}
 # Shares of tags are about 1; beyond this squares of scores lose all digits.

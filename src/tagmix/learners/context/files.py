@@ -8,9 +8,9 @@ import numpy as np
 from tagmix.errors import ParameterError
 from tagmix.learners import state
 from tagmix.learners.base import TagLearner
-from tagmix.learners.baselines.tagprop import TagProp
-from tagmix.learners.baselines.topic_ridge import TopicRidge
-from tagmix.learners.baselines.two_pass_knn import TwoPassKNN
+from tagmix.learners.pictures.tagprop import TagProp
+from tagmix.learners.pictures.topic_ridge import TopicRidge
+from tagmix.learners.pictures.two_pass_knn import TwoPassKNN
 from tagmix.learners.checks import is_number
 from tagmix.learners.context.experts import EXPERTS
 from tagmix.learners.context.fitting import Context

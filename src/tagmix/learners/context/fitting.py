@@ -20,16 +20,16 @@ from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.evaluation.folds import grouped_folds
 from tagmix.evaluation.metrics import top_k_accuracy
-from tagmix.learners.calibration import FOLDS as CALIBRATION_FOLDS
-from tagmix.learners.calibration import (
+from tagmix.learners.calibrate import FOLDS as CALIBRATION_FOLDS
+from tagmix.learners.calibrate import (
     Calibration,
     fit_calibration,
     left_out_probabilities,
     worth_showing,
 )
 from tagmix.learners.context.prior import FOLDS_OF_MANY, MANY, ContextPrior, HeldOut
-from tagmix.learners.evening import evening_of
-from tagmix.learners.training import SHARE_FLOOR, shard_size
+from tagmix.learners.rare_tags import rare_tag_weights_of
+from tagmix.learners.em import SHARE_FLOOR, shard_size
 from tagmix.model.estep import evidence_of
 from tagmix.model.margin import MarginSolution, solve_margin
 from tagmix.model.params import Params, Settings
@@ -146,7 +146,7 @@ def _calibrated(odds: Floats, truth: Floats, seed: int, duplicates: Ints) -> Cal
     p = left_out_probabilities(odds, truth, grouped_folds(duplicates, CALIBRATION_FOLDS, seed))
     threshold = worth_showing(SHOWN_PRECISION, p, truth)
     return fit_calibration(odds, truth)._replace(
-        thresholds=np.full(truth.shape[1], threshold), evening=evening_of(p, truth, seed)
+        thresholds=np.full(truth.shape[1], threshold), evening=rare_tag_weights_of(p, truth, seed)
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from tagmix.arrays import Floats
-from tagmix.learners.correction import corrected, fit_correction
+from tagmix.learners.isotonic import fit_isotonic, isotonic_logits
 
 # Scores below this count as equal, and spreads too: least squares gives zeros and less.
 FLOOR = 1e-3
@@ -42,7 +42,7 @@ class Pool(NamedTuple):
     def logits(self, scores: Sequence[Floats]) -> Floats:
         """Return logit π of pictures × tags from each expert's scores."""
         out = _logits(_features(scores), np.vstack([self.biases, self.slopes]))
-        return np.clip(corrected(out, self.knots, self.levels), -SUREST, SUREST)
+        return np.clip(isotonic_logits(out, self.knots, self.levels), -SUREST, SUREST)
 
 
 class Term(NamedTuple):
@@ -79,7 +79,7 @@ def fit_pool(scores: Sequence[Floats], tags: Floats) -> Pool:
         theta, biases = _climbed([f[few] for f in z], tags[few], terms, theta, biases, prior)
     theta, biases = _climbed(z, tags, terms, theta, biases, prior)
     own = _slopes(terms, theta, biases, len(z))
-    curve = fit_correction(_logits(z, own).ravel(), tags.ravel())
+    curve = fit_isotonic(_logits(z, own).ravel(), tags.ravel())
     slopes = own[1:] / scales[:, None]
     return Pool(slopes, own[0] - centres @ slopes, *curve)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tagmix.bags import Bags
-from tagmix.learners.baselines.max_pooling import MaxPooling
+from tagmix.learners.regions.max_pooling import MaxPooling
 from tagmix.model.instance import InstanceModel
 from tagmix.model.linear import Linear
 from tagmix.model.params import LINEAR, Settings, view_of

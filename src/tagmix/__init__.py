@@ -40,6 +40,7 @@ __version__ = "0.1.0"
 # Loaded when first asked for: `tagmix --help` must not wait for numba, scikit-learn and OpenCV.
 _HOMES = {
     "EMM": "learners",
+    "ContextEMM": "learners",
     "CandidateEM": "learners",
     "CorrLDA": "learners",
     "DBA": "learners",

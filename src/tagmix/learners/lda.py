@@ -17,6 +17,7 @@ from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.kernels.compiled import topics
 from tagmix.learners.checks import is_number
+from tagmix.learners.schema import Array, Flag, Number
 from tagmix.model.instance import Multinomial
 
 # Steps of the fixed point for α between two E-steps, which start the next one where they end.
@@ -25,6 +26,12 @@ ALPHA_TOLERANCE = 1e-6
 LEAST_EVIDENCE = 1e-9
 MOST_THREADS = 10**4
 Models = Mapping[str, Multinomial]
+# What every fit by EM keeps.
+FIT_SCHEMA: dict[str, Any] = {
+    "bound_history_": Array(("iterations",)),
+    "n_iter_": Number(1, 10**9, whole=True),
+    "converged_": Flag(),
+}
 
 
 class Shares(NamedTuple):
@@ -181,12 +188,7 @@ def picture_counts(bags: Bags) -> Counts:
     return csr_array(regions @ both.astype(np.float64))
 
 
-def check_models(
-    mus: Mapping[str, Floats], etas: Mapping[str, Any], rows: int, widths: Mapping[str, int]
-) -> None:
-    """Raise ValueError unless every view has positive word parameters, ``rows`` × its words."""
-    if set(mus) != set(widths) or set(etas) != set(widths):
+def check_views(mus: Mapping[str, Any], etas: Mapping[str, Any], widths: Mapping[str, int]) -> None:
+    """Raise ValueError unless every view has its words."""
+    if not mus.keys() == etas.keys() == widths.keys():
         raise ValueError("there must be word parameters for every view")
-    for view, width in widths.items():
-        if mus[view].shape != (rows, width) or not (mus[view] > 0).all() or not float(etas[view]) > 0:
-            raise ValueError(f"the words of view {view!r:.60} must be {rows} × {width} and positive")

@@ -16,10 +16,11 @@ from sklearn.model_selection import KFold
 from tagmix.arrays import Floats, Ints, centre_and_spread, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
-from tagmix.evaluation.metrics import top_k_accuracy
+from tagmix.evaluation.metrics import default_k, top_k_accuracy
 from tagmix.learners.base import TagLearner
 from tagmix.learners.pictures.distances import WHOLE, histograms, picture_views, pooled_views
 from tagmix.learners.checks import check_number, check_numbers
+from tagmix.learners.schema import Array, Group, Number
 
 # A fuller block of counts is multiplied faster when dense, and then takes at most three times its memory.
 FULL = 0.2
@@ -119,6 +120,14 @@ class LinearLearner(TagLearner):
     ``whole_pictures`` says whether the rows of the features are pictures or regions.
     """
 
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        "weights_": Array(("features + bias", "tags")),
+        "scaling_": Group(Array(None)),
+        "ridge_": Number(0, 1e60),
+        "ridge_scores_": Array(("ridges?",), 0, 1),
+        "n_iter_": Number(0, 10**9, whole=True),
+    }
+
     reads_dense: ClassVar[bool] = True
     whole_pictures: ClassVar[bool] = False
     # From strong to weak: each starts where the one before it ended.
@@ -177,7 +186,7 @@ class LinearLearner(TagLearner):
         for _ in self.grid:
             for test, path in paths:
                 scores[test] = next(path)
-            found.append(top_k_accuracy(bags.tags, scores, min(5, bags.n_tags // 2)))
+            found.append(top_k_accuracy(bags.tags, scores, default_k(bags.n_tags)))
             if found[-1] < max(found):
                 break
         return self.grid[int(np.argmax(found))], np.array(found)

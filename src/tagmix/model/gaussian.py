@@ -156,12 +156,3 @@ class Gaussian:
         size = -(n_tags + self.weight) * self._log_determinant
         return 0.5 * (pulls + size + self.weight * self.spread * float(np.trace(self.precision)))
 
-    def arrays(self) -> Mapping[str, Floats]:
-        """Return the projection, μ, A, and σ², ν and the number of directions."""
-        return {
-            "centre": self.projection.centre,
-            "axes": self.projection.axes,
-            "means": self.means,
-            "precision": self.precision,
-            "prior": np.array([self.spread, self.weight, self.means.shape[1]]),
-        }

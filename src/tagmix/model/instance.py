@@ -44,8 +44,6 @@ class InstanceModel(Protocol):
     def divergence(self) -> float:
         """Return KL(posterior ‖ prior) of the model's own parameters, summed over tags."""
 
-    def arrays(self) -> Mapping[str, Floats]:
-        """Return what must be stored to build this model again."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +114,6 @@ class Multinomial:
         """Return Σ_c KL(Dir(μ_c) ‖ Dir(η))."""
         return float(self._terms[1].sum())
 
-    def arrays(self) -> Mapping[str, Floats]:
-        """Return μ and η."""
-        return {"mu": self.mu, "eta": np.array(self.eta)}
 
 
 def best_eta(E_log_beta: Floats) -> float:

@@ -58,6 +58,3 @@ class Linear:
         """Return 0: a constant of EM."""
         return 0.0
 
-    def arrays(self) -> Mapping[str, Floats]:
-        """Return centre, scale and weights."""
-        return {"centre": self.centre, "scale": self.scale, "weights": self.weights}

@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from tagmix.arrays import Counts, Floats, Ints, check_csr, is_sparse
+from tagmix.arrays import Counts, Floats, Ints, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
-from tagmix.evaluation.metrics import top_tags
+from tagmix.evaluation.metrics import default_k, top_tags
 from tagmix.learners.base import TagLearner
 from tagmix.learners.checks import check_choice, check_number
+from tagmix.learners.schema import Group, Number, StoredMatrix
 
 Matrix: TypeAlias = Counts | Floats
 Views: TypeAlias = dict[str, Matrix]
@@ -135,7 +136,7 @@ def _chi2(some: Any, others: Floats) -> Floats:
 class ReferenceSet:
     """Pictures to be near to. ``scales`` hold a view's median distance, which its distances are divided by.
 
-    Distances come in blocks that take at most ``memory`` bytes, or one row, beside one slab of the gallery
+    Distances come in blocks that take at most ``memory`` bytes, or one row, beside one slab of the reference
     made dense, which takes as much again.
     """
 
@@ -148,7 +149,7 @@ class ReferenceSet:
         return int(next(iter(self.views.values())).shape[0])
 
     def between(self, some: Views) -> Floats:
-        """Return views × pictures × gallery: distances in units of the view's median."""
+        """Return views × pictures × reference: distances in units of the view's median."""
         out = np.empty((len(self.views), next(iter(some.values())).shape[0], len(self)))
         for v, (name, mine) in enumerate(self.views.items()):
             width = max(1, int(self.memory / (16 * mine.shape[1] + 1)))
@@ -171,7 +172,7 @@ class ReferenceSet:
             yield rows, self.between({name: view[rows] for name, view in some.items()})
 
     def others(self, rows: Ints) -> Floats:
-        """Return the distances of the gallery's own pictures to all others, and infinity to themselves."""
+        """Return the distances of the reference's own pictures to all others, and infinity to themselves."""
         out = self.between(taken(self.views, rows))
         out[:, np.arange(len(rows)), rows] = np.inf
         return out
@@ -183,7 +184,7 @@ def taken(views: Views, rows: Any) -> Views:
 
 
 def reference_set_of(views: Views, distance: str, memory: float) -> ReferenceSet:
-    """Return a gallery whose scales are medians over (at most) 1,000 of its pictures, evenly spread."""
+    """Return a reference whose scales are medians over (at most) 1,000 of its pictures, evenly spread."""
     n = next(iter(views.values())).shape[0]
     if n < 2:
         raise BagsError(
@@ -199,82 +200,66 @@ def reference_set_of(views: Views, distance: str, memory: float) -> ReferenceSet
 
 
 class PictureLearner(TagLearner):
-    """A learner that compares whole pictures with those of a gallery, which it keeps.
+    """A learner that compares whole pictures with those of a reference set, which it keeps.
 
-    ``gallery_`` holds the pictures (8 bytes a dense number, 12 a word that occurs), ``scales_`` the median
-    distance and ``view_weights_`` the weight of each view.
+    ``reference_`` holds the pictures by view (8 bytes per dense number, 12 per word that occurs), ``scales_`` the
+    median distance and ``view_weights_`` the weight of each view.
     """
 
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        "reference_": Group(StoredMatrix(("references", None))),
+        "scales_": Group(Number(1e-300, 1e60)),
+        "view_weights_": Group(Number(0, 1e60)),
+    }
+
     reads_dense = True
+    reads_pictures = True
     distance: str
     memory_mb: float
-    gallery_: dict[str, Any]
-    scales_: dict[str, Any]
-    view_weights_: dict[str, Any]
+    reference_: Views
+    scales_: dict[str, float]
+    view_weights_: dict[str, float]
 
     def _describe(self, bags: Bags) -> ReferenceSet:
         check_choice("distance", self.distance, DISTANCES)
         check_number("memory_mb", self.memory_mb, 1e-3, 1e6)
         return reference_set_of(whole_pictures(bags, self.distance), self.distance, self.memory_mb * 2**20)
 
-    def _keep(self, gallery: ReferenceSet, weights: Floats) -> None:
-        self.gallery_ = {}
-        for name, view in gallery.views.items():
-            if is_sparse(view):
-                sparse: Any = view
-                self.gallery_[f"values {name}"] = sparse.data
-                self.gallery_[f"columns {name}"] = sparse.indices
-                self.gallery_[f"starts {name}"] = sparse.indptr
-            else:
-                self.gallery_[f"dense {name}"] = np.asarray(view)
-        self.scales_ = dict(zip(gallery.views, map(np.asarray, gallery.scales), strict=True))
-        self.view_weights_ = dict(zip(gallery.views, map(np.asarray, weights), strict=True))
+    def _keep(self, reference: ReferenceSet, weights: Floats) -> None:
+        self.reference_ = dict(reference.views)
+        self.scales_ = dict(zip(reference.views, map(float, reference.scales), strict=True))
+        self.view_weights_ = dict(zip(reference.views, map(float, weights), strict=True))
 
-    def _gallery(self) -> ReferenceSet:
-        views: Views = {}
-        for name in self.scales_:
-            if f"dense {name}" in self.gallery_:
-                views[name] = self.gallery_[f"dense {name}"]
-            else:
-                parts = tuple(self.gallery_[f"{part} {name}"] for part in ("values", "columns", "starts"))
-                views[name] = csr_array(parts, shape=(len(parts[2]) - 1, self.widths_[name]))
-        scales = np.array([float(scale) for scale in self.scales_.values()])
-        return ReferenceSet(views, scales, self.distance, self.memory_mb * 2**20)
+    def _references(self) -> ReferenceSet:
+        scales = np.array(list(self.scales_.values()))
+        return ReferenceSet(self.reference_, scales, self.distance, self.memory_mb * 2**20)
 
-    def _queries(self, gallery: ReferenceSet, bags: Bags) -> Views:
+    def _queries(self, reference: ReferenceSet, bags: Bags) -> Views:
         views = whole_pictures(bags, self.distance)
-        expected = {name: (view.shape[1], is_sparse(view)) for name, view in gallery.views.items()}
+        expected = {name: (view.shape[1], is_sparse(view)) for name, view in reference.views.items()}
         got = {name: (view.shape[1], is_sparse(view)) for name, view in views.items()}
         if expected != got:
             raise BagsError(
                 f"the learner was fitted with views (width, whether of words) {expected}, these bags have "
-                f"{got}: describe them as the training images were."
+                f"{got}: describe them as the training pictures were."
             )
         return views
 
     def _combined(self, bags: Bags) -> Iterator[tuple[slice, Floats]]:
-        """Yield rows and their weighted distances to the gallery."""
-        gallery = self._gallery()
-        weights = np.array([float(weight) for weight in self.view_weights_.values()])
-        for rows, apart in gallery.blocks(self._queries(gallery, bags)):
+        """Yield rows and their weighted distances to the reference set."""
+        reference = self._references()
+        weights = np.array(list(self.view_weights_.values()))
+        for rows, apart in reference.blocks(self._queries(reference, bags)):
             yield rows, np.tensordot(weights, apart, axes=1)
 
     def _check_state(self) -> None:
         check_choice("distance", self.distance, DISTANCES)
         check_number("memory_mb", self.memory_mb, 1e-3, 1e6)
-        numbers = [*self.scales_.values(), *self.view_weights_.values()]
-        if any(one.shape or one.dtype != np.float64 for one in numbers):
-            raise ValueError("views must have one scale and one weight")
-        gallery = self._gallery()
-        for view in gallery.views.values():
-            if view.ndim != 2 or not view.shape[0] or view.shape[0] != len(gallery):
-                raise ValueError("views of the gallery must have one row a picture, and there must be one")
-            if view.dtype != np.float64:
-                raise ValueError("views of the gallery must be float64")
-            if is_sparse(view):
-                check_csr(view)
-        if not self.scales_ or self.view_weights_.keys() != self.scales_.keys() or min(gallery.scales) <= 0:
-            raise ValueError("views must have a positive scale and a weight each")
+        widths = {name: int(view.shape[1]) for name, view in self.reference_.items() if name in self.widths_}
+        if not self.reference_ or not len(self._references()) or widths != self.widths_:
+            raise ValueError("the reference set must hold every view that was read, at least one picture each")
+        if not self.reference_.keys() == self.scales_.keys() == self.view_weights_.keys():
+            raise ValueError("every view must have a scale and a weight")
 
 
 def accuracy(scores: Floats, tags: Counts) -> float:
@@ -284,13 +269,13 @@ def accuracy(scores: Floats, tags: Counts) -> float:
 
 def hits(scores: Floats, tags: Counts) -> int:
     """Return how many of the k best tags are right."""
-    best = top_tags(scores, min(5, tags.shape[1] // 2))
+    best = top_tags(scores, default_k(tags.shape[1]))
     return int(np.take_along_axis(tags.toarray(), best, axis=1).sum())
 
 
 def grade(n_hits: int, tags: Counts) -> float:
     """Return the top-k accuracy of so many hits."""
-    return 2 * n_hits / (min(5, tags.shape[1] // 2) * tags.shape[0] + tags.nnz)
+    return 2 * n_hits / (default_k(tags.shape[1]) * tags.shape[0] + tags.nnz)
 
 
 def climb(value: Callable[[Floats], float], start: Floats, ways: Floats, steps: Sequence[float]) -> Floats:

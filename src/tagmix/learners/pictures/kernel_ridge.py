@@ -1,7 +1,7 @@
 """KernelRidge: tags by ridge regression on a product of kernels, tuned by closed-form leave-one-out."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, get_lapack_funcs, solve_triangular
@@ -21,6 +21,7 @@ from tagmix.learners.pictures.distances import (
     taken,
 )
 from tagmix.learners.checks import check_choice, check_number
+from tagmix.learners.schema import Array, Number
 
 # The ridge chosen on a part of the pictures is tried again, with its neighbours, on all of them.
 RIDGES_AROUND = (0.5, 1.0, 2.0)
@@ -68,6 +69,16 @@ class KernelRidge(PictureLearner):
     True
     """
 
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        **PictureLearner.SCHEMA,
+        "coefficients_": Array(("references", "tags")),
+        "means_": Array(("tags",), 0, 1),
+        "ridge_": Number(0, 1e60),
+        "loo_accuracy_": Number(0, 1),
+        "leverages_": Array(("pictures",)),
+        "constants_": Array(("pictures",)),
+    }
+    storable_as_expert = True
     coefficients_: Floats
     means_: Floats
     ridge_: float
@@ -96,26 +107,26 @@ class KernelRidge(PictureLearner):
         check_choice("weights", self.weights, ("equal", "learnt"))
         check_number("max_search", self.max_search, 2, 20_000, whole=True)
         check_number("max_landmarks", self.max_landmarks, 2, 10**6, whole=True)
-        gallery, tags = self._describe(bags), bags.captions
+        reference, tags = self._describe(bags), bags.captions
         rng = check_random_state(self.random_state)
-        searched = _some(len(gallery), self.max_search, rng)
-        weights, ridge = self._search(gallery, tags, searched)
-        landmarks = _some(len(gallery), self.max_landmarks, rng)
-        fit = exact if len(landmarks) == len(gallery) else by_landmarks
+        searched = _some(len(reference), self.max_search, rng)
+        weights, ridge = self._search(reference, tags, searched)
+        landmarks = _some(len(reference), self.max_landmarks, rng)
+        fit = exact if len(landmarks) == len(reference) else by_landmarks
         ridges = [ridge * factor for factor in RIDGES_AROUND]
-        found = fit(gallery, tags, landmarks, weights, ridges)
+        found = fit(reference, tags, landmarks, weights, ridges)
         # In the order of a file, because products of another order differ in their last bits
         self.coefficients_ = np.ascontiguousarray(found.coefficients)
         self.ridge_, self.loo_accuracy_, self.leverages_, self.constants_ = found[1:]
         self.means_ = _means(tags)
         self._keep(
-            ReferenceSet(taken(gallery.views, landmarks), gallery.scales, self.distance, gallery.memory), weights
+            ReferenceSet(taken(reference.views, landmarks), reference.scales, self.distance, reference.memory), weights
         )
 
-    def _search(self, gallery: ReferenceSet, tags: Counts, rows: Ints) -> tuple[Floats, float]:
+    def _search(self, reference: ReferenceSet, tags: Counts, rows: Ints) -> tuple[Floats, float]:
         """Return view weights and the ridge that are best on these pictures alone."""
-        n_views = len(gallery.views)
-        part = ReferenceSet(taken(gallery.views, rows), gallery.scales, gallery.distance, gallery.memory)
+        n_views = len(reference.views)
+        part = ReferenceSet(taken(reference.views, rows), reference.scales, reference.distance, reference.memory)
         apart, truth = part.between(part.views).astype(np.float32), csr_array(tags[rows])
         # In single precision, which tells good settings from bad ones as well and costs half.
         centred: Any = (truth.toarray() - _means(tags)).astype(np.float32)
@@ -168,12 +179,6 @@ class KernelRidge(PictureLearner):
             return bags.captions[rows].toarray() - self.ridge_ * self.coefficients_[rows]
         return self._scores(bags[rows])
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        shape = (len(self._gallery()), len(self.tag_names_))
-        if self.coefficients_.shape != shape or self.means_.shape != shape[1:]:
-            raise ValueError("coefficients must be landmarks × tags, and means one a tag")
-
 
 def _some(n: int, most: int, rng: Any) -> Ints:
     return np.arange(n) if n <= most else np.sort(rng.permutation(n)[:most])
@@ -209,18 +214,18 @@ def left_out(kernel: Floats, targets: Floats, ridge: float) -> tuple[Floats, Flo
     return alpha, targets - alpha / diagonal[:, None], 1 - ridge * diagonal
 
 
-def _kernel(gallery: ReferenceSet, landmarks: ReferenceSet, weights: Floats) -> Floats:
-    out = np.empty((len(gallery), len(landmarks)))
-    for rows, apart in landmarks.blocks(gallery.views):
+def _kernel(reference: ReferenceSet, landmarks: ReferenceSet, weights: Floats) -> Floats:
+    out = np.empty((len(reference), len(landmarks)))
+    for rows, apart in landmarks.blocks(reference.views):
         out[rows] = np.exp(-np.tensordot(weights, apart, axes=1))
     return out
 
 
-def exact(gallery: ReferenceSet, tags: Counts, landmarks: Ints, weights: Floats, ridges: Sequence[float]) -> Fit:
+def exact(reference: ReferenceSet, tags: Counts, landmarks: Ints, weights: Floats, ridges: Sequence[float]) -> Fit:
     """Return the regression with the best of ``ridges``; all pictures are landmarks."""
-    kernel, means = _kernel(gallery, gallery, weights), _means(tags)
+    kernel, means = _kernel(reference, reference, weights), _means(tags)
     # The last target is 1 for all: what it comes to tells what the mean of the others would change.
-    targets = np.column_stack([tags.toarray() - means, np.ones(len(gallery))])
+    targets = np.column_stack([tags.toarray() - means, np.ones(len(reference))])
     best: Fit | None = None
     for ridge in ridges:
         alpha, scores, leverages = left_out(kernel, targets, ridge)
@@ -233,28 +238,28 @@ def exact(gallery: ReferenceSet, tags: Counts, landmarks: Ints, weights: Floats,
 
 
 def by_landmarks(
-    gallery: ReferenceSet, tags: Counts, landmarks: Ints, weights: Floats, ridges: Sequence[float]
+    reference: ReferenceSet, tags: Counts, landmarks: Ints, weights: Floats, ridges: Sequence[float]
 ) -> Fit:
     """Return the same with K ≈ K_nm K_mm⁻¹ K_mn: features φ = L⁻¹k of the landmarks' kernel LLᵀ.
 
     Two passes over the pictures, in blocks: sums of φφᵀ and φy, then leverages h = φᵀ(Σφφᵀ + ridge)⁻¹φ and
     what is left out, y − (y − ŷ)/(1 − h).
     """
-    marks = ReferenceSet(taken(gallery.views, landmarks), gallery.scales, gallery.distance, gallery.memory)
+    marks = ReferenceSet(taken(reference.views, landmarks), reference.scales, reference.distance, reference.memory)
     own = _kernel(marks, marks, weights)
     own[np.diag_indices_from(own)] += JITTER
     root = cholesky(own, lower=True, overwrite_a=True)
     means = _means(tags)
     gram, sums = np.zeros((len(marks), len(marks))), np.zeros((len(marks), tags.shape[1] + 1))
-    for _, phi, y in _features(gallery, marks, tags, weights, root):
+    for _, phi, y in _features(reference, marks, tags, weights, root):
         gram += phi @ phi.T
         sums += phi @ np.column_stack([y - means, np.ones(len(y))])
     best: Fit | None = None
     for ridge in ridges:
         factor = cholesky(gram + ridge * np.eye(len(gram)), lower=True, overwrite_a=True)
         slopes = cho_solve((factor, True), sums)
-        n_hits, leverages, constants = 0, np.empty(len(gallery)), np.empty(len(gallery))
-        for rows, phi, y in _features(gallery, marks, tags, weights, root):
+        n_hits, leverages, constants = 0, np.empty(len(reference)), np.empty(len(reference))
+        for rows, phi, y in _features(reference, marks, tags, weights, root):
             leverages[rows] = (solve_triangular(factor, phi, lower=True) ** 2).sum(axis=0)
             fitted, constants[rows] = phi.T @ slopes[:, :-1] + means, phi.T @ slopes[:, -1]
             spared = y - (y - fitted) / np.maximum(1 - leverages[rows], SMALLEST_LEFT)[:, None]
@@ -267,7 +272,7 @@ def by_landmarks(
     return best
 
 
-def _features(gallery: ReferenceSet, marks: ReferenceSet, tags: Counts, weights: Floats, root: Floats) -> Any:
-    for rows, apart in marks.blocks(gallery.views):
+def _features(reference: ReferenceSet, marks: ReferenceSet, tags: Counts, weights: Floats, root: Floats) -> Any:
+    for rows, apart in marks.blocks(reference.views):
         kernel = np.exp(-np.tensordot(weights, apart, axes=1))
         yield rows, solve_triangular(root, kernel.T, lower=True), tags[rows].toarray()

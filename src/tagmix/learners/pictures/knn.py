@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
-from tagmix.arrays import Counts, Floats, Ints, check_csr
+from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.evaluation.folds import grouped_folds
@@ -19,40 +19,46 @@ from tagmix.learners.pictures.distances import (
     climb,
 )
 from tagmix.learners.checks import check_choice, check_number
+from tagmix.learners.schema import Number, StoredMatrix
 
 # exp(−a·distance) to start from, with distances in medians: neighbours are at .6 to .9 of the median.
 START = 8.0
 # Weights of views further apart than this say that a view is useless.
 LOG_RANGE = 12.0
-# Parts of the gallery, each left out as a whole.
+# Parts of the reference, each left out as a whole.
 LEFT_OUT_FOLDS = 5
 
 
 class Voters(PictureLearner):
-    """A learner whose gallery votes with its own tags; a method writes ``_shares`` and its grid's name.
+    """A learner whose reference votes with its own tags; a method writes ``_shares`` and its grid's name.
 
     Settings are chosen by leaving one training picture out: ``max_search`` of them, or as many as fit into
     ``memory_mb`` with their distances to all others.
     """
 
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        **PictureLearner.SCHEMA,
+        "tags_": StoredMatrix(("references", "tags")),
+        "loo_accuracy_": Number(0, 1),
+    }
+
     weights: str
     max_search: int
     random_state: Any
-    tag_columns_: Ints
-    tag_starts_: Ints
+    tags_: Counts
     loo_accuracy_: float
 
     @abstractmethod
     def _shares(self, apart: Floats, tags: Counts, size: int) -> Floats:
-        """Return weights, pictures × gallery, of the neighbours that ``size`` lets in."""
+        """Return weights, pictures × reference, of the neighbours that ``size`` lets in."""
 
     def _fit_votes(self, bags: Bags, sizes: Sequence[int]) -> int:
-        """Set gallery, tags and view weights, and return the best of ``sizes``."""
+        """Set reference, tags and view weights, and return the best of ``sizes``."""
         check_choice("weights", self.weights, ("equal", "learnt"))
         check_number("max_search", self.max_search, 2, 10**9, whole=True)
-        gallery, tags = self._describe(bags), bags.captions
-        rows = searched_rows(gallery, self.max_search, self.random_state)
-        apart, truth = gallery.others(rows), csr_array(tags[rows])
+        reference, tags = self._describe(bags), bags.captions
+        rows = searched_rows(reference, self.max_search, self.random_state)
+        apart, truth = reference.others(rows), csr_array(tags[rows])
         tried: dict[tuple[float, ...], tuple[float, int]] = {}
 
         def value(logs: Floats) -> float:
@@ -67,55 +73,42 @@ class Voters(PictureLearner):
                 tried[key] = max(graded)
             return tried[key][0]
 
-        n_views = len(gallery.views)
+        n_views = len(reference.views)
         together = np.ones((1, n_views))
         ways = together if n_views == 1 or self.weights == "equal" else np.vstack([together, np.eye(n_views)])
         best = climb(value, np.full(n_views, np.log2(START / n_views)), ways, (1.0, 0.5))
-        self._keep(gallery, 2.0**best)
-        self.tag_columns_ = tags.indices.astype(np.int64)
-        self.tag_starts_ = tags.indptr.astype(np.int64)
+        self._keep(reference, 2.0**best)
+        self.tags_ = tags.astype(np.float64)
         self.loo_accuracy_ = tried[tuple(best)][0]
         return -tried[tuple(best)][1]
 
     def _left_out(self, rows: Ints, size: int, part: Ints) -> Floats:
-        """Return the votes for these pictures of the gallery by those of all other parts."""
-        gallery, tags = self._gallery(), self._tags()
+        """Return the votes for these pictures of the reference by those of all other parts."""
+        reference, tags = self._references(), self.tags_
         weights = [float(weight) for weight in self.view_weights_.values()]
-        out, step = np.empty((len(rows), tags.shape[1])), gallery.rows_at_once()
+        out, step = np.empty((len(rows), tags.shape[1])), reference.rows_at_once()
         for start in range(0, len(rows), step):
             some = slice(start, start + step)
             # One by one: 0 × infinity must not come up.
-            apart = sum(w * one for w, one in zip(weights, gallery.others(rows[some]), strict=True))
+            apart = sum(w * one for w, one in zip(weights, reference.others(rows[some]), strict=True))
             alike = part[rows[some], None] == part
             out[some] = votes(self._shares(np.where(alike, np.inf, apart), tags, size), tags)
         return out
 
-    def _tags(self) -> Counts:
-        ones = np.ones(len(self.tag_columns_))
-        shape = (len(self.tag_starts_) - 1, len(self.tag_names_))
-        return csr_array((ones, self.tag_columns_, self.tag_starts_), shape=shape)
-
     def _voted(self, bags: Bags, size: int) -> Floats:
-        tags = self._tags()
+        tags = self.tags_
         out = np.empty((len(bags), tags.shape[1]))
         for rows, apart in self._combined(bags):
             out[rows] = votes(self._shares(apart, tags, size), tags)
         return out
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        tags = self._tags()
-        check_csr(tags)
-        if tags.shape[0] != len(self._gallery()):
-            raise ValueError("every picture of the gallery must have its tags")
 
-
-def searched_rows(gallery: ReferenceSet, most: int, random_state: Any) -> Ints:
+def searched_rows(reference: ReferenceSet, most: int, random_state: Any) -> Ints:
     """Return pictures, in their order, to try settings on: ``most``, or what the memory holds."""
-    n = min(most, gallery.rows_at_once(), len(gallery))
-    if n == len(gallery):
+    n = min(most, reference.rows_at_once(), len(reference))
+    if n == len(reference):
         return np.arange(n)
-    return np.sort(check_random_state(random_state).permutation(len(gallery))[:n])
+    return np.sort(check_random_state(random_state).permutation(len(reference))[:n])
 
 
 def nearest(apart: Floats, size: int) -> Floats:
@@ -148,7 +141,7 @@ class KNN(Voters):
     distance : between histograms: "hellinger", "chi2" (slow) or "l1". Embeddings take half of the squared
         Euclidean distance. Each is divided by its median.
     max_search : training pictures to choose settings on, each left out in turn.
-    memory_mb : most memory for distances; beside it the gallery is kept.
+    memory_mb : most memory for distances; beside it the reference is kept.
     random_state : which pictures are searched, if there are more than ``max_search``.
 
     Attributes
@@ -165,6 +158,8 @@ class KNN(Voters):
     True
     """
 
+    SCHEMA: ClassVar[dict[str, Any]] = {**Voters.SCHEMA, "k_": Number(1, 10**9, whole=True)}
+    storable_as_expert = True
     k_: int
 
     def __init__(
@@ -203,10 +198,6 @@ class KNN(Voters):
         for number, fold in enumerate(grouped_folds(duplicates, LEFT_OUT_FOLDS, 0)):
             part[fold.test] = number
         return self._left_out(rows, self.k_, part)
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_number("k_", self.k_, 1, 10**9, whole=True)
 
 
 def grid(name: str, sizes: Any) -> Iterator[int]:

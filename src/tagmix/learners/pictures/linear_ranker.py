@@ -66,6 +66,9 @@ class LinearRanker(LinearLearner):
 
     whole_pictures: ClassVar[bool] = True
 
+    storable_as_expert = True
+    reads_pictures = True
+
     def __init__(
         self,
         *,

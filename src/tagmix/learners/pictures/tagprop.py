@@ -1,7 +1,7 @@
 """TagProp: neighbours' tags, with weights of neighbours learnt by likelihood and a sigmoid for each tag."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -12,8 +12,9 @@ from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.learners.pictures.knn import Voters, nearest
-from tagmix.learners.pictures.distances import ReferenceSet
+from tagmix.learners.pictures.distances import PictureLearner, ReferenceSet
 from tagmix.learners.checks import check_number
+from tagmix.learners.schema import Array, Number, StoredMatrix
 
 # A neighbour's tag is wrong with this probability, so that no picture is impossible (the paper's ε).
 EPSILON = 1e-5
@@ -64,6 +65,14 @@ class TagProp(Voters):
     True
     """
 
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        **PictureLearner.SCHEMA,
+        "tags_": StoredMatrix(("references", "tags")),
+        "slopes_": Array(("tags",)),
+        "biases_": Array(("tags",)),
+        "objective_": Number(),
+    }
+    storable_as_expert = True
     slopes_: Floats
     biases_: Floats
     objective_: float
@@ -91,9 +100,9 @@ class TagProp(Voters):
         check_number("max_iter", self.max_iter, 1, 10**6, whole=True)
         if not isinstance(self.sigmoid, bool | np.bool_):
             raise ParameterError(f"sigmoid must be True or False, got {self.sigmoid!r:.60}: choose one.")
-        gallery, tags = self._describe(bags), bags.captions.astype(np.float64)
-        near = neighbours(gallery, min(self.n_neighbors, len(gallery) - 1))
-        weights, lines = np.full(len(gallery.views), 8.0 / len(gallery.views)), None
+        reference, tags = self._describe(bags), bags.captions.astype(np.float64)
+        near = neighbours(reference, min(self.n_neighbors, len(reference) - 1))
+        weights, lines = np.full(len(reference.views), 8.0 / len(reference.views)), None
         for _ in range(ROUNDS if self.sigmoid else 1):
             if self.sigmoid:
                 lines = fit_sigmoids(shares_of_tags(near, tags, weights), tags, self.shrinkage)
@@ -103,8 +112,8 @@ class TagProp(Voters):
         flat = np.ones(tags.shape[1]), np.zeros(tags.shape[1])
         self.slopes_, self.biases_ = flat if lines is None else lines
         self.objective_ = objective
-        self.tag_columns_, self.tag_starts_ = tags.indices.astype(np.int64), tags.indptr.astype(np.int64)
-        self._keep(gallery, weights)
+        self.tags_ = tags
+        self._keep(reference, weights)
 
     def _climb(
         self, near: Neighbours, tags: Counts, weights: Floats, lines: tuple[Floats, Floats] | None
@@ -133,18 +142,15 @@ class TagProp(Voters):
     def _check_state(self) -> None:
         super()._check_state()
         check_number("n_neighbors", self.n_neighbors, 1, 10**6, whole=True)
-        shape = (len(self.tag_names_),)
-        if self.slopes_.shape != shape or self.biases_.shape != shape:
-            raise ValueError("sigmoids must be one a tag")
 
 
-def neighbours(gallery: ReferenceSet, size: int) -> Neighbours:
+def neighbours(reference: ReferenceSet, size: int) -> Neighbours:
     """Return the nearest others of each picture, by each view and by all together, merged by rank."""
-    n, n_views = len(gallery), len(gallery.views)
+    n, n_views = len(reference), len(reference.views)
     who, apart = np.empty((n, size), dtype=np.int64), np.empty((n_views, n, size))
-    for start in range(0, n, gallery.rows_at_once()):
-        rows = np.arange(start, min(start + gallery.rows_at_once(), n))
-        there = gallery.others(rows)
+    for start in range(0, n, reference.rows_at_once()):
+        rows = np.arange(start, min(start + reference.rows_at_once(), n))
+        there = reference.others(rows)
         ranks = np.full(there.shape[1:], size)
         for one in [*there, there.sum(axis=0)] if n_views > 1 else there:
             best = np.argsort(one, axis=1, kind="stable")[:, :size]

@@ -1,6 +1,6 @@
 """TopicRidge: topics that know no tags, and a linear map from them to tags."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -12,6 +12,7 @@ from tagmix.kernels.compiled import topics
 from tagmix.learners.base import TagLearner
 from tagmix.learners import lda
 from tagmix.learners.checks import check_numbers, is_number
+from tagmix.learners.schema import Array, Number
 from tagmix.model.instance import Multinomial
 
 BOUNDS = {
@@ -65,6 +66,15 @@ class TopicRidge(TagLearner):
     >>> bool(learner.score(sample.bags[100:]) > 0.5)
     True
     """
+
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        "topics_": Array(("topics", "all words"), 1e-300),
+        "coef_": Array(("topics", "tags")),
+        "intercept_": Array(("tags",)),
+        "ridge_": Number(0, 1e60),
+        "errors_": Array(("ridges",)),
+    }
+    storable_as_expert = True
 
     def __init__(
         self,
@@ -136,12 +146,6 @@ class TopicRidge(TagLearner):
 
     def _check_state(self) -> None:
         check_numbers(self, BOUNDS)
-        n_tags, n_words = len(self.tag_names_), sum(self.widths_.values())
-        n_topics = len(self.topics_)
-        if self.topics_.shape != (n_topics, n_words) or not (self.topics_ > 0).all():
-            raise ValueError(f"topics must be topics × {n_words} words and positive")
-        if self.coef_.shape != (n_topics, n_tags) or self.intercept_.shape != (n_tags,):
-            raise ValueError(f"the map must be {n_topics} topics × {n_tags} tags, with as many intercepts")
 
 
 class Ridge(NamedTuple):

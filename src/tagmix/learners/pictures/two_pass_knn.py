@@ -1,13 +1,13 @@
 """TwoPassKNN: first the nearest pictures of every tag, then their votes."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tagmix.arrays import Counts, Floats
 from tagmix.bags import Bags
 from tagmix.learners.pictures.knn import Voters, grid
-from tagmix.learners.checks import check_number
+from tagmix.learners.schema import Number
 
 
 class TwoPassKNN(Voters):
@@ -36,6 +36,8 @@ class TwoPassKNN(Voters):
     True
     """
 
+    SCHEMA: ClassVar[dict[str, Any]] = {**Voters.SCHEMA, "k_": Number(1, 10**9, whole=True)}
+    storable_as_expert = True
     k_: int
 
     def __init__(
@@ -64,10 +66,6 @@ class TwoPassKNN(Voters):
 
     def _scores(self, bags: Bags) -> Floats:
         return self._voted(bags, self.k_)
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_number("k_", self.k_, 1, 10**9, whole=True)
 
 
 def semantic_neighbours(apart: Floats, tags: Counts, size: int) -> Any:

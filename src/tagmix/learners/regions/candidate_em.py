@@ -1,6 +1,6 @@
 """A softmax over regions whose tag is one of their picture's: learning with candidate sets by EM."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
+from tagmix.learners.schema import Array
 from tagmix.learners.regions.naive_regions import (
     SoftmaxRegions,
     first_weights,
@@ -64,6 +65,8 @@ class CandidateEM(SoftmaxRegions):
     >>> learner.top_region_tags(sample.bags[:1], captioned=True).shape
     (4, 1)
     """
+
+    SCHEMA: ClassVar[dict[str, Any]] = {**SoftmaxRegions.SCHEMA, "history_": Array(("iterations",))}
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """CorrLDA: regions speak in topics, and every caption word speaks of one region."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,7 +13,8 @@ from tagmix.kernels.compiled import topics
 from tagmix.learners.base import RegionLearner
 from tagmix.learners import lda
 from tagmix.learners.checks import check_numbers
-from tagmix.learners.inputs import useful_images
+from tagmix.learners.schema import Array, Group, Number
+from tagmix.learners.inputs import useful_pictures
 from tagmix.learners.monitor import Monitor
 from tagmix.learners.em import shard_size
 from tagmix.model.instance import Multinomial
@@ -72,6 +73,14 @@ class CorrLDA(RegionLearner):
     True
     """
 
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        "alpha_": Array(("topics",), 1e-300),
+        "nu_": Array(("topics", "tags"), 1e-300),
+        "mu_": Group(Array(("topics", "view"), 1e-300)),
+        "eta_": Group(Number(1e-300, 1e60)),
+        **lda.FIT_SCHEMA,
+    }
+
     def __init__(
         self,
         *,
@@ -126,7 +135,7 @@ class CorrLDA(RegionLearner):
             monitor.warn_if_early()
         self.alpha_, self.nu_ = alpha, tags.mu
         self.mu_ = {view: model.mu for view, model in models.items()}
-        self.eta_ = {view: np.array(model.eta) for view, model in models.items()}
+        self.eta_ = {view: float(model.eta) for view, model in models.items()}
         self.bound_history_ = np.array(monitor.history)
         self.n_iter_, self.converged_ = len(monitor.history), monitor.converged
 
@@ -177,7 +186,7 @@ class CorrLDA(RegionLearner):
 
     def _captioned_region_scores(self, bags: Bags) -> Floats:
         """Return the same from the φ that knows the caption, as in training."""
-        scores, told = self._region_scores(bags), useful_images(bags)
+        scores, told = self._region_scores(bags), useful_pictures(bags)
         if not told.any():
             return scores
         part, how, pi = bags[told], lda.how_to_infer(self, bags), self._tags_of_topics()
@@ -194,12 +203,7 @@ class CorrLDA(RegionLearner):
 
     def _check_state(self) -> None:
         check_numbers(self, BOUNDS)
-        n_tags, n_topics = len(self.tag_names_), len(self.alpha_)
-        if self.alpha_.shape != (n_topics,) or not n_topics or not (self.alpha_ > 0).all():
-            raise ValueError("alpha must be positive numbers")
-        if self.nu_.shape != (n_topics, n_tags) or not (self.nu_ > 0).all():
-            raise ValueError(f"nu must be {n_topics} × {n_tags} and positive")
-        lda.check_models(self.mu_, self.eta_, n_topics, self.widths_)
+        lda.check_views(self.mu_, self.eta_, self.widths_)
 
 
 # Every topic holds a little of every picture, so a step for α costs images × topics: fewer at a time.

@@ -1,7 +1,7 @@
 """DBA: EMM's machinery under a Dirichlet prior, the rival that the paper starts from."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import digamma
@@ -12,6 +12,7 @@ from tagmix.errors import ParameterError
 from tagmix.learners.base import RegionLearner
 from tagmix.learners import lda
 from tagmix.learners.checks import check_numbers
+from tagmix.learners.schema import Array, Group, Number
 from tagmix.learners.inputs import check_tags
 from tagmix.learners.monitor import Monitor
 from tagmix.learners.em import shard_size
@@ -68,6 +69,13 @@ class DBA(RegionLearner):
     True
     """
 
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        "alpha_": Array(("tags",), 1e-300),
+        "mu_": Group(Array(("tags", "view"), 1e-300)),
+        "eta_": Group(Number(1e-300, 1e60)),
+        **lda.FIT_SCHEMA,
+    }
+
     def __init__(
         self,
         *,
@@ -118,7 +126,7 @@ class DBA(RegionLearner):
             monitor.warn_if_early()
         self.alpha_ = alpha
         self.mu_ = {view: model.mu for view, model in models.items()}
-        self.eta_ = {view: np.array(model.eta) for view, model in models.items()}
+        self.eta_ = {view: float(model.eta) for view, model in models.items()}
         self.bound_history_ = np.array(monitor.history)
         self.n_iter_, self.converged_ = len(monitor.history), monitor.converged
 
@@ -176,10 +184,7 @@ class DBA(RegionLearner):
 
     def _check_state(self) -> None:
         check_numbers(self, BOUNDS)
-        n_tags = len(self.tag_names_)
-        if self.alpha_.shape != (n_tags,) or not (self.alpha_ > 0).all():
-            raise ValueError(f"alpha must be {n_tags} positive numbers")
-        lda.check_models(self.mu_, self.eta_, n_tags, self.widths_)
+        lda.check_views(self.mu_, self.eta_, self.widths_)
 
 
 class _Corpus:

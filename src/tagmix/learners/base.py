@@ -35,8 +35,8 @@ class TagLearner(BagsEstimator, ABC):
 
     A method writes ``_fit(bags)``, which sets attributes that end in an underscore, and ``_scores(bags)``,
     which returns pictures × tags, any numbers, larger for more likely tags. ``SCHEMA`` declares the fitted
-    attributes for files (``learners/schema.py``); ``reads_dense`` says whether it reads embeddings beside word
-    counts, ``reads_pictures`` whether it reads views of whole pictures.
+    attributes for files (``learners/schema.py``); ``reads_dense`` says whether it reads embeddings beside
+    word counts, ``reads_pictures`` whether it reads views of whole pictures.
     """
 
     SCHEMA: ClassVar[dict[str, Any]] = {}

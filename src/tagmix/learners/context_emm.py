@@ -15,10 +15,17 @@ from tagmix.evaluation.folds import grouped_folds
 from tagmix.evaluation.metrics import default_k, top_k_accuracy
 from tagmix.learners.calibrate import Calibration, fit_calibration
 from tagmix.learners.checks import check_numbers
-from tagmix.learners.context.experts import EXPERT_KINDS, experts_of
 from tagmix.learners.context.agreement import POWERS, cross_validated_shares, try_powers
+from tagmix.learners.context.experts import EXPERT_KINDS, experts_of
 from tagmix.learners.context.kappa import KappaSearch, most_tried
-from tagmix.learners.context.prior import FOLDS, ContextPrior, PriorOfTraining, fit_experts, fit_prior
+from tagmix.learners.context.prior import (
+    FOLDS,
+    ContextPrior,
+    PriorOfTraining,
+    fit_experts,
+    fit_prior,
+    n_folds,
+)
 from tagmix.learners.context.regions import RegionTrainer, instance_names, train_folds
 from tagmix.learners.inputs import as_bags, check_trainable, useful_pictures
 from tagmix.learners.mixture import Explained, MixtureEstimator
@@ -72,7 +79,8 @@ class ContextEMM(MixtureEstimator):
 
     Parameters
     ----------
-    context : the experts: "kernel", "neighbours", "linear", a learner over Bags, a regressor of scikit-learn, or
+    context : the experts: "kernel", "neighbours", "linear", a learner over Bags, a regressor of
+    scikit-learn, or
         a list of these.
     context_power : τ, the power of the context in a region's tag; None chooses it.
     evidence : κ, the power of each view's evidence, one number or one per instance model; None chooses the
@@ -230,7 +238,7 @@ class ContextEMM(MixtureEstimator):
         self, bags: Bags, prior: PriorOfTraining, trainer: RegionTrainer, seed: int
     ) -> tuple[dict[float, float], float, list[Floats]]:
         """Return the agreement by τ, the best τ, and the features of context and regions, cross-validated."""
-        folds = grouped_folds(prior.groups, FOLDS, seed)
+        folds = grouped_folds(prior.groups, n_folds(len(bags)), seed)
         trained = train_folds(bags, trainer, folds)
         trial = try_powers(bags, prior, trained, trainer, self._powers())
         shares = cross_validated_shares(bags, prior, trained, trainer, trial.best_power)
@@ -249,7 +257,10 @@ class ContextEMM(MixtureEstimator):
             expert.tag_names_ != self.tag_names_ for expert in self.prior_.experts
         ):
             raise ValueError("the context must hold the experts that its parameters name, for the same tags")
-        if self.prior_.pool.slopes.shape[0] != 2 * len(experts) or len(self.calibration_.logistic.slopes) != 2:
+        if (
+            self.prior_.pool.slopes.shape[0] != 2 * len(experts)
+            or len(self.calibration_.logistic.slopes) != 2
+        ):
             raise ValueError("the pool needs two slopes per expert, and the calibration two in all")
         views = {view_of(name) for name in self.regions_.instances}
         if self.regions_.instances.keys() != self.evidence_.keys() or views != set(self.widths_):

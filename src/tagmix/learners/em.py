@@ -1,4 +1,4 @@
-"""The paper's learning: the EM loop over shards, the margins, and the calibration. Everything returns values."""
+"""The learning of the paper: the EM loop over shards, and the margins. Everything returns values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -92,7 +92,7 @@ def expectation_maximisation(
 
 
 class MarginSettings(NamedTuple):
-    """The margin problem (Eq. 4): its weights, which posterior it constrains, and rounds of feeding δ back."""
+    """The margin problem (Eq. 4): weights, the posterior it constrains, and rounds of feeding δ back."""
 
     nu1: float
     nu2: float

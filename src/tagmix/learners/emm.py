@@ -38,12 +38,14 @@ class EMM(MixtureEstimator):
 
     Parameters
     ----------
-    learning : "margin" learns a weight for each tag by maximum margins (EMM_d); "likelihood" does not (EMM_m).
-    inference : how an uncaptioned picture is explained: "variational" (a posterior) or "map" (a convex problem
+    learning : "margin" learns a weight for each tag by maximum margins (EMM_d); "likelihood" does not
+    (EMM_m). inference : how an uncaptioned picture is explained: "variational" (a posterior) or "map" (a
+    convex problem
         whose answer has exact zeros: few tags, the others at probability 0).
     normaliser : "bounded" keeps the normaliser of θ in the bound; "dropped" is the paper as printed, with λ
         held at 1 because nothing else holds it then.
-    ranking : "shares" ranks tags by the share of regions they hold, "theta" by the paper's θ̂, which counts the
+    ranking : "shares" ranks tags by the share of regions they hold, "theta" by the paper's θ̂, which counts
+    the
         prior twice.
     evidence : κ, the power that a region's words are raised to; one number or one per view. 1 is the paper;
         smaller values correct its overconfidence. Choose it by cross-validation.

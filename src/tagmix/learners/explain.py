@@ -14,9 +14,9 @@ from tagmix.model.params import Instances, Settings
 class Explanation(NamedTuple):
     """Why a picture has a tag: a probability per region, and the words that spoke for it by view.
 
-    ``words[view]`` lists word indices, the largest gain first; ``gains[view]`` how many nats each adds for the
-    tag, against its mean over all tags. ``context`` is how many nats the whole picture adds before any region
-    is looked at: 0 for ``EMM``, which has no context.
+    ``words[view]`` lists word indices, the largest gain first; ``gains[view]`` how many nats each adds for
+    the tag, against its mean over all tags. ``context`` is how many nats the whole picture adds before any
+    region is looked at: 0 for ``EMM``, which has no context.
     """
 
     picture: str

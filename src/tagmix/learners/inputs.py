@@ -139,7 +139,9 @@ def check_trainable(bags: Bags) -> None:
     if not len(bags):
         raise BagsError("at least one picture is needed to learn from, got bags of 0 pictures: pass some.")
     if bags.tags is None or not bags.tags.nnz:
-        raise BagsError("no picture has a tag, so there is nothing to learn from: pass bags with `tags`, or y.")
+        raise BagsError(
+            "no picture has a tag, so there is nothing to learn from: pass bags with `tags`, or y."
+        )
     if bags.n_tags < 2:
         raise BagsError(f"at least 2 tags are needed to tell apart, got {bags.n_tags} (1 class): add tags.")
     for view, counts in bags.views.items():

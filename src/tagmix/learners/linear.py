@@ -18,8 +18,8 @@ from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.evaluation.metrics import default_k, top_k_accuracy
 from tagmix.learners.base import TagLearner
-from tagmix.learners.pictures.distances import WHOLE, histograms, picture_views, pooled_views
 from tagmix.learners.checks import check_number, check_numbers
+from tagmix.learners.pictures.distances import WHOLE, histograms, picture_views, pooled_views
 from tagmix.learners.schema import Array, Group, Number
 
 # A fuller block of counts is multiplied faster when dense, and then takes at most three times its memory.

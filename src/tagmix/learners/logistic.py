@@ -3,8 +3,8 @@
 logit p_nc = b_c + Σ_f a_fc x_ncf with a_fc = a_f + a'_f q_c and b_c = b + b' q_c + ε_c, where q_c is the
 standardised log frequency of the tag. Most tags are too rare for slopes of their own; a line in q_c, with
 coefficients that all tags share, is what they can support, and ε_c leaves it a little. An isotonic curve over
-all pairs then corrects what is too sure or not sure enough. The prior, the combination of context and regions,
-and the calibration of ``EMM`` are all this one model, with other features.
+all pairs then corrects what is too sure or not sure enough. The prior, the combination of context and
+regions, and the calibration of ``EMM`` are all this one model, with other features.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,9 @@ from tagmix.learners.isotonic import fit_isotonic, isotonic_logits
 BIAS_PRECISION, SLOPE_PRECISION = 100.0, 1e-2
 # A logit beyond says no more: pictures unlike any other lead that far, where exponentials overflow.
 MAX_LOGIT = 30.0
-MAX_ITER, TOLERANCE, SMALLEST_STEP, ROUNDING = 50, 1e-6, 1e-6, 1e-7
+MAX_ITER, SMALLEST_STEP, ROUNDING = 50, 1e-6, 1e-7
+# Newton squares its error: a step this small is the last one.
+TOLERANCE = 1e-3
 
 
 class TagLogistic(NamedTuple):

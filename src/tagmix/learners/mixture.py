@@ -1,4 +1,4 @@
-"""What ``EMM`` and ``ContextEMM`` share: one pass explains all regions, and every prediction is a view of it."""
+"""What ``EMM`` and ``ContextEMM`` share: one pass explains all regions, every prediction is a view of it."""
 
 import difflib
 import os
@@ -31,8 +31,8 @@ from tagmix.model.params import Instances, Settings, dense_views
 class Explained(NamedTuple):
     """One shard after the pass: which pictures and regions, φ, and what pictures are ranked by.
 
-    ``features``, pictures × tags each, are what scores and probabilities are computed from. ``log_shares`` are the log prior shares of the pictures'
-    tags; None where all pictures have one prior.
+    ``features``, pictures × tags each, are what scores and probabilities are computed from. ``log_shares``
+    are the log prior shares of the pictures' tags; None where all pictures have one prior.
     """
 
     pictures: slice

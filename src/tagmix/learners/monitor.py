@@ -41,9 +41,7 @@ class Monitor:
         if self.verbose == 1:
             columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
             console = Console(stderr=True)
-            self._bar = Progress(
-                *columns, console=console, transient=True, disable=not console.is_terminal
-            )
+            self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
             self._bar.start()
             self._bar.add_task("learning", total=self.max_iter)
         return self
@@ -91,9 +89,7 @@ class Monitor:
     def _show(self, bound: float) -> None:
         iteration = len(self.history)
         if self._bar is not None:
-            self._bar.update(
-                self._bar.task_ids[0], advance=1, description=f"learning, bound {bound:,.1f}"
-            )
+            self._bar.update(self._bar.task_ids[0], advance=1, description=f"learning, bound {bound:,.1f}")
         if self.verbose > 1:
             sys.stderr.write(f"iteration {iteration:3d}  bound {bound:,.3f}\n")
         if self.progress is not None:

@@ -1,10 +1,10 @@
 """What a learner keeps in a file: each fitted attribute by name, shape, type and range.
 
-A learner declares ``SCHEMA``, a mapping from fitted attribute to one of the fields below; ``serialise`` writes and
-reads by it. A file may come from a stranger: whatever is not declared is refused, and so is every array of
-another shape, type or range than training can produce. Dimensions have names: "tags" is the number of tags,
-"view" the width of the view that a ``Group`` entry is named after, any other name must mean one number
-throughout the learner, and only one that ends in "?" may be 0.
+A learner declares ``SCHEMA``, a mapping from fitted attribute to one of the fields below; ``serialise``
+writes and reads by it. A file may come from a stranger: whatever is not declared is refused, and so is every
+array of another shape, type or range than training can produce. Dimensions have names: "tags" is the number
+of tags, "view" the width of the view that a ``Group`` entry is named after, any other name must mean one
+number throughout the learner, and only one that ends in "?" may be 0.
 """
 
 from collections.abc import Callable, Mapping
@@ -90,9 +90,7 @@ class StoredMatrix(NamedTuple):
         return matrix
 
 
-def _check_shape(
-    path: str, got: tuple[int, ...], wanted: tuple[str | int, ...], sizes: Dimensions
-) -> None:
+def _check_shape(path: str, got: tuple[int, ...], wanted: tuple[str | int, ...], sizes: Dimensions) -> None:
     fits = len(got) == len(wanted)
     for size, name in zip(got, wanted, strict=False):
         expected = name if isinstance(name, int) else sizes.setdefault(name, size)
@@ -115,7 +113,9 @@ class Number(NamedTuple):
     def unpack(self, plain: Any, path: str, arrays: Mapping[str, Any], sizes: Dimensions) -> Any:
         """Return the number, checked."""
         if not is_number(plain, self.low, self.high, self.whole):
-            raise ValueError(f"{path:.60} must be a number from {self.low:g} to {self.high:g}, got {plain!r:.60}")
+            raise ValueError(
+                f"{path:.60} must be a number from {self.low:g} to {self.high:g}, got {plain!r:.60}"
+            )
         return plain
 
 
@@ -174,7 +174,8 @@ class Group(NamedTuple):
     def pack(self, value: Mapping[Any, Any], path: str, arrays: Arrays) -> list[list[Any]]:
         """Return pairs of name and packed value: a list, because a container sorts names."""
         return [
-            [str(name), self.field.pack(one, f"{path}.{i}", arrays)] for i, (name, one) in enumerate(value.items())
+            [str(name), self.field.pack(one, f"{path}.{i}", arrays)]
+            for i, (name, one) in enumerate(value.items())
         ]
 
     def unpack(self, plain: Any, path: str, arrays: Mapping[str, Any], sizes: Dimensions) -> dict[Any, Any]:
@@ -217,7 +218,9 @@ class Part(NamedTuple):
         """Return the kind and the packed fields."""
         name = next(name for name, kind in self.kinds.items() if type(value) is kind.make)
         fields = self.kinds[name].fields
-        packed = {key: field.pack(getattr(value, key), f"{path}.{key}", arrays) for key, field in fields.items()}
+        packed = {
+            key: field.pack(getattr(value, key), f"{path}.{key}", arrays) for key, field in fields.items()
+        }
         return {"kind": name, "fields": packed}
 
     def unpack(self, plain: Any, path: str, arrays: Mapping[str, Any], sizes: Dimensions) -> Any:
@@ -227,7 +230,8 @@ class Part(NamedTuple):
             raise ValueError(f"{path:.60} must have the fields {sorted(kind.fields)}")
         inside = dict(sizes) if kind.own_dimensions else sizes
         values = {
-            key: field.unpack(stored[key], f"{path}.{key}", arrays, inside) for key, field in kind.fields.items()
+            key: field.unpack(stored[key], f"{path}.{key}", arrays, inside)
+            for key, field in kind.fields.items()
         }
         kind.check(values)
         return kind.make(**values, **kind.extra())

@@ -37,11 +37,13 @@ def load(kind: type, contents: storage.Contents, file: str) -> Any:
 def unfit(file: str, error: Exception, way_out: str) -> ModelFileError:
     """Return the error of a file whose bytes are right and whose parts are not."""
     reason = str(error) if isinstance(error, TagmixError) else f"{type(error).__name__}: {error}"
-    return ModelFileError(f"{file} is a tagmix file whose parts do not fit together ({reason:.200}): {way_out}")
+    return ModelFileError(
+        f"{file} is a tagmix file whose parts do not fit together ({reason:.200}): {way_out}"
+    )
 
 
 def pack(learner: Any, path: str = "") -> tuple[dict[str, Any], Arrays]:
-    """Return the fields and arrays that a fitted learner is stored as; names of arrays begin with ``path``."""
+    """Return the fields and arrays that a fitted learner is stored as, arrays named from ``path`` on."""
     arrays: Arrays = {}
     # As fitted: a parameter that was changed since belongs to the next fit, except how predictions are made.
     now = learner.get_params(deep=False)
@@ -81,7 +83,9 @@ def _widths(views: Any) -> dict[str, int]:
     widths = {}
     for name, width in views:
         if not isinstance(name, str) or type(width) is not int or width < 1:
-            raise ValueError(f"a view must have a name and a width of 1 or more, got {name!r:.60}, {width!r:.60}")
+            raise ValueError(
+                f"a view must have a name and a width of 1 or more, got {name!r:.60}, {width!r:.60}"
+            )
         widths[name] = width
     if len(widths) != len(views):
         raise ValueError("views must have different names")

@@ -85,7 +85,11 @@ PARAMS = Part(
     {
         "params": Kind(
             Params,
-            {"rates": Array(("tags",), *RATES), "instances": INSTANCES, "weights": Array(("tags",), 0.0, 1e15)},
+            {
+                "rates": Array(("tags",), *RATES),
+                "instances": INSTANCES,
+                "weights": Array(("tags",), 0.0, 1e15),
+            },
         )
     }
 )

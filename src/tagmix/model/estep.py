@@ -96,7 +96,9 @@ def posterior_captioned(
     return _infer(shard, params, settings, None, guide.ravel(), start, rates, views)
 
 
-def posterior_uncaptioned(shard: Bags, params: Params, settings: Settings, rates: Floats | None = None) -> Posterior:
+def posterior_uncaptioned(
+    shard: Bags, params: Params, settings: Settings, rates: Floats | None = None
+) -> Posterior:
     """Return q of images as if they had no captions: what prediction sees."""
     nobody = np.zeros(len(shard) * params.n_tags)
     return _infer(shard, params, settings, None, nobody, None, rates)

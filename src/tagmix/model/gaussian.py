@@ -6,7 +6,6 @@ Priors: μ_c ~ N(0, Σ/PULL), and Σ as if ν regions of spread σ² had been se
 given their most probable value.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -155,4 +154,3 @@ class Gaussian:
         pulls = PULL * float(((self.means @ self.precision) * self.means).sum())
         size = -(n_tags + self.weight) * self._log_determinant
         return 0.5 * (pulls + size + self.weight * self.spread * float(np.trace(self.precision)))
-

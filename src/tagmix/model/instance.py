@@ -1,6 +1,5 @@
 """How a region speaks for a tag: the instance model, and its multinomial form."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -43,7 +42,6 @@ class InstanceModel(Protocol):
 
     def divergence(self) -> float:
         """Return KL(posterior ‖ prior) of the model's own parameters, summed over tags."""
-
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,6 @@ class Multinomial:
     def divergence(self) -> float:
         """Return Σ_c KL(Dir(μ_c) ‖ Dir(η))."""
         return float(self._terms[1].sum())
-
 
 
 def best_eta(E_log_beta: Floats) -> float:

@@ -51,8 +51,8 @@ def infer(
 ) -> Inferred:
     """Explain uncaptioned pictures once, for their tags and their regions.
 
-    ``held`` is E[z̄] = S/M for "shares", the share of regions a tag holds, which the margins are learnt on, and
-    the paper's θ̂ for "theta", which multiplies S by the prior once more (D16).
+    ``held`` is E[z̄] = S/M for "shares", the share of regions a tag holds, which the margins are learnt on,
+    and the paper's θ̂ for "theta", which multiplies S by the prior once more (D16).
     """
     rows = params.rates[None, :] if rates is None else np.atleast_2d(rates)
     if inference == "map":

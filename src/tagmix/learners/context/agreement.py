@@ -1,9 +1,9 @@
 """How well context and evidence agree with captions: what chooses τ and κ without a region's label.
 
-τ, the power of the context in a region's tag, φ ∝ π^τ e^{evidence}, is right when a caption changes least: the
-share of regions that get the same tag without the caption (by context and evidence) as with it (by evidence
-among the caption's tags) is largest. Too little context lets evidence name tags that the picture does not
-have; too much gives one tag all regions, which the caption's own tags share.
+τ, the power of the context in a region's tag, φ ∝ π^τ e^{evidence}, is right when a caption changes least:
+the share of regions that get the same tag without the caption (by context and evidence) as with it (by
+evidence among the caption's tags) is largest. Too little context lets evidence name tags that the picture
+does not have; too much gives one tag all regions, which the caption's own tags share.
 """
 
 from collections.abc import Iterator, Sequence

@@ -11,13 +11,13 @@ from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.evaluation.folds import grouped_folds
 from tagmix.learners.base import TagLearner
+from tagmix.learners.pictures.distances import whole_pictures
 from tagmix.learners.pictures.kernel_ridge import KernelRidge
 from tagmix.learners.pictures.knn import KNN
 from tagmix.learners.pictures.linear_ranker import LinearRanker
 from tagmix.learners.pictures.tagprop import TagProp
 from tagmix.learners.pictures.topic_ridge import TopicRidge
 from tagmix.learners.pictures.two_pass_knn import TwoPassKNN
-from tagmix.learners.pictures.distances import whole_pictures
 
 EXPERTS: dict[str, type[TagLearner]] = {"kernel": KernelRidge, "neighbours": KNN, "linear": LinearRanker}
 # Learners that a model's file may hold as experts: every part of theirs can be checked.
@@ -67,7 +67,9 @@ def experts_of(context: Any, random_state: Any) -> list[TagLearner]:
     """Return unfitted experts: of a name, a learner, a regressor, or of several of them."""
     several = context if isinstance(context, list | tuple) else (context,)
     if not several:
-        raise ParameterError("context must name at least one expert, got none: name one, for example \"kernel\".")
+        raise ParameterError(
+            'context must name at least one expert, got none: name one, for example "kernel".'
+        )
     return [_expert(one, random_state) for one in several]
 
 

@@ -6,8 +6,8 @@ region gives all regions of a picture one tag and fails the second. The score of
 
 Evidence can also be consistent and wrong: the place of a region alone cuts all pictures alike, whatever the
 cuts are called. That shows without context, because what it then names is rarely in the caption. So forward
-selection begins with one view, the best of those that name tags about as well as any, and adds others one at a
-time: the score must rise by more than noise, and the agreement without context must not fall. Then a
+selection begins with one view, the best of those that name tags about as well as any, and adds others one at
+a time: the score must rise by more than noise, and the agreement without context must not fall. Then a
 coordinate search refines each κ under the same condition. The Gaussian and the linear scorer of a view of
 embeddings share their κ.
 """
@@ -19,7 +19,7 @@ from tagmix.bags import Bags
 from tagmix.evaluation.folds import grouped_folds
 from tagmix.evaluation.search import PASSES, SearchResult, Setting, coordinate_search
 from tagmix.learners.context.agreement import Trial, try_powers
-from tagmix.learners.context.prior import FOLDS, PriorOfTraining
+from tagmix.learners.context.prior import PriorOfTraining, n_folds
 from tagmix.learners.context.regions import RegionTrainer, TrainedFold, train_scorer
 from tagmix.model.instance import InstanceModel
 from tagmix.model.params import LINEAR, view_of
@@ -57,7 +57,7 @@ class KappaSearch:
             self.models.setdefault(view_of(name), []).append(name)
         self.bags, self.prior, self.powers, self.progress = bags, prior, powers, progress
         self.trainer = trainer._replace(max_iter=min(MAX_ITER, trainer.max_iter))
-        self.folds = grouped_folds(prior.groups, FOLDS, seed)
+        self.folds = grouped_folds(prior.groups, n_folds(len(prior.rows)), seed)
         self.scorers: dict[tuple[int, str], InstanceModel] = {}
         self.trials: dict[frozenset[tuple[str, float]], tuple[Setting, Trial]] = {}
 
@@ -84,7 +84,8 @@ class KappaSearch:
     def _with(self, view: str, best: Setting) -> Setting:
         """Return the setting with one more view at its best κ, or as it was if that gains too little."""
         wider = max(
-            ({**best, view: kappa} for kappa in COARSE), key=lambda other: self.score_if_not_worse(other, best)
+            ({**best, view: kappa} for kappa in COARSE),
+            key=lambda other: self.score_if_not_worse(other, best),
         )
         return wider if self.score_if_not_worse(wider, best) >= self.score(best) + MIN_GAIN else best
 

@@ -14,8 +14,8 @@ from tagmix.learners.base import TagLearner
 from tagmix.learners.context.experts import cross_validated_scores, experts_of
 from tagmix.learners.logistic import TagLogistic, cross_fitted, fit_tag_logistic
 
-# Cross-fitting of all that the flagship learns: pools, region models, κ.
-FOLDS = 3
+# Folds of all cross-fitting here: pools, region models, κ. Of many pictures, halves teach as well.
+FOLDS, FOLDS_OF_MANY, MANY = 3, 2, 1000
 # Scores below this count as equal in logarithms: least squares gives zeros and less.
 SMALLEST_SCORE = 1e-3
 # Cross-validated scores that a pool is fitted to, at most: 8 bytes each, about six arrays per expert.
@@ -48,6 +48,11 @@ class PriorOfTraining(NamedTuple):
     groups: Ints
 
 
+def n_folds(n_pictures: int) -> int:
+    """Return into how many folds pictures are split, wherever ``ContextEMM`` cross-validates."""
+    return FOLDS_OF_MANY if n_pictures > MANY else FOLDS
+
+
 def fit_experts(context: Any, bags: Bags, seed: int) -> tuple[TagLearner, ...]:
     """Return the experts that ``context`` names, fitted."""
     if len(bags) < 2:
@@ -58,9 +63,7 @@ def fit_experts(context: Any, bags: Bags, seed: int) -> tuple[TagLearner, ...]:
     return tuple(expert.fit(bags) for expert in experts_of(context, seed))
 
 
-def fit_prior(
-    experts: Sequence[TagLearner], bags: Bags, seed: int
-) -> tuple[ContextPrior, PriorOfTraining]:
+def fit_prior(experts: Sequence[TagLearner], bags: Bags, seed: int) -> tuple[ContextPrior, PriorOfTraining]:
     """Return the prior, and what it would have given to training pictures had it not seen them."""
     most = max(2 * FOLDS, int(MOST_SCORES / (bags.n_tags * len(experts))))
     rng = check_random_state(seed)
@@ -72,8 +75,10 @@ def fit_prior(
         scores = [np.zeros((len(rows), bags.n_tags)) for _ in experts]
         groups = np.arange(len(bags))
     features, truth = _features(scores), bags[rows].captions.toarray().astype(np.float64)
-    logits = cross_fitted(features, truth, grouped_folds(groups[rows], FOLDS, seed))
-    return ContextPrior(tuple(experts), fit_tag_logistic(features, truth)), PriorOfTraining(rows, logits, groups)
+    logits = cross_fitted(features, truth, grouped_folds(groups[rows], n_folds(len(rows)), seed))
+    return ContextPrior(tuple(experts), fit_tag_logistic(features, truth)), PriorOfTraining(
+        rows, logits, groups
+    )
 
 
 def _features(scores: Sequence[Floats]) -> list[Floats]:

@@ -89,7 +89,7 @@ def distances(some: Matrix, others: Matrix, distance: str) -> Floats:
     [[1.0]]
     """
     if not is_sparse(some) or distance == "hellinger":
-        return _half_squares(some, others)
+        return half_squares(some, others)
     if distance == "l1":
         return cdist(_dense(some), _dense(others), "cityblock")
     return _chi2(some, _dense(others))
@@ -99,7 +99,8 @@ def _dense(matrix: Any) -> Floats:
     return matrix.toarray() if is_sparse(matrix) else matrix
 
 
-def _half_squares(some: Any, others: Any) -> Floats:
+def half_squares(some: Any, others: Any) -> Floats:
+    """Return half of the squared Euclidean distances of rows."""
     ends = _squares(some)[:, None] / 2 + _squares(others)[None, :] / 2
     return np.maximum(ends - _inner(some, others), 0.0)
 
@@ -160,6 +161,35 @@ class ReferenceSet:
             out[v] /= self.scales[v]
         return np.round(out, DECIMALS, out=out)
 
+    def weighted(self, some: Views, weights: Floats) -> Floats:
+        """Return Σ_v weight × distance, pictures × references.
+
+        Half squared distances add up to that of the views side by side, scaled: one product for all views.
+        """
+        if self.distance != "hellinger":
+            return np.tensordot(weights, self.between(some), axes=1)
+        rows = self.side_by_side(some, weights)
+        out = np.empty((len(rows), len(self)))
+        width = max(1, int(self.memory / (16 * rows.shape[1] + 1)))
+        for start in range(0, len(self), width):
+            part = slice(start, start + width)
+            out[:, part] = half_squares(rows, self.side_by_side(taken(self.views, part), weights))
+        return np.round(out, DECIMALS, out=out)
+
+    def side_by_side(self, views: Views, weights: Floats) -> Floats:
+        """Return all views as one dense matrix, in which distances are the weighted ones of all views."""
+        factors = np.sqrt(weights / self.scales)
+        return np.hstack(
+            [_dense(views[name]) * factor for name, factor in zip(self.views, factors, strict=True)]
+        )
+
+    def weighted_blocks(self, some: Views, weights: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield rows and their weighted distances, until all pictures are done."""
+        n, step = next(iter(some.values())).shape[0], self.rows_at_once()
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            yield rows, self.weighted(taken(some, rows), weights)
+
     def rows_at_once(self) -> int:
         """Return how many pictures' distances fit into the memory, with room to work on them."""
         return max(1, int(self.memory / (8 * len(self) * (len(self.views) + 3))))
@@ -202,8 +232,8 @@ def reference_set_of(views: Views, distance: str, memory: float) -> ReferenceSet
 class PictureLearner(TagLearner):
     """A learner that compares whole pictures with those of a reference set, which it keeps.
 
-    ``reference_`` holds the pictures by view (8 bytes per dense number, 12 per word that occurs), ``scales_`` the
-    median distance and ``view_weights_`` the weight of each view.
+    ``reference_`` holds the pictures by view (8 bytes per dense number, 12 per word that occurs),
+    ``scales_`` the median distance and ``view_weights_`` the weight of each view.
     """
 
     SCHEMA: ClassVar[dict[str, Any]] = {
@@ -249,15 +279,16 @@ class PictureLearner(TagLearner):
         """Yield rows and their weighted distances to the reference set."""
         reference = self._references()
         weights = np.array(list(self.view_weights_.values()))
-        for rows, apart in reference.blocks(self._queries(reference, bags)):
-            yield rows, np.tensordot(weights, apart, axes=1)
+        yield from reference.weighted_blocks(self._queries(reference, bags), weights)
 
     def _check_state(self) -> None:
         check_choice("distance", self.distance, DISTANCES)
         check_number("memory_mb", self.memory_mb, 1e-3, 1e6)
         widths = {name: int(view.shape[1]) for name, view in self.reference_.items() if name in self.widths_}
         if not self.reference_ or not len(self._references()) or widths != self.widths_:
-            raise ValueError("the reference set must hold every view that was read, at least one picture each")
+            raise ValueError(
+                "the reference set must hold every view that was read, at least one picture each"
+            )
         if not self.reference_.keys() == self.scales_.keys() == self.view_weights_.keys():
             raise ValueError("every view must have a scale and a weight")
 

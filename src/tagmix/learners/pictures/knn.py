@@ -12,13 +12,13 @@ from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.evaluation.folds import grouped_folds
+from tagmix.learners.checks import check_choice, check_number
 from tagmix.learners.pictures.distances import (
-    ReferenceSet,
     PictureLearner,
+    ReferenceSet,
     accuracy,
     climb,
 )
-from tagmix.learners.checks import check_choice, check_number
 from tagmix.learners.schema import Number, StoredMatrix
 
 # exp(−a·distance) to start from, with distances in medians: neighbours are at .6 to .9 of the median.

@@ -11,9 +11,9 @@ from scipy.special import expit, log_expit
 from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
-from tagmix.learners.pictures.knn import Voters, nearest
-from tagmix.learners.pictures.distances import PictureLearner, ReferenceSet
 from tagmix.learners.checks import check_number
+from tagmix.learners.pictures.distances import PictureLearner, ReferenceSet
+from tagmix.learners.pictures.knn import Voters, nearest
 from tagmix.learners.schema import Array, Number, StoredMatrix
 
 # A neighbour's tag is wrong with this probability, so that no picture is impossible (the paper's ε).

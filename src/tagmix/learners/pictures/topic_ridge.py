@@ -9,8 +9,8 @@ from tagmix.arrays import Counts, Floats, rows_of
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.kernels.compiled import topics
-from tagmix.learners.base import TagLearner
 from tagmix.learners import lda
+from tagmix.learners.base import TagLearner
 from tagmix.learners.checks import check_numbers, is_number
 from tagmix.learners.schema import Array, Number
 from tagmix.model.instance import Multinomial

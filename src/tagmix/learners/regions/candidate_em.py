@@ -8,14 +8,14 @@ from scipy.special import logsumexp
 
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
-from tagmix.learners.schema import Array
+from tagmix.learners.linear import Features, Learnt
 from tagmix.learners.regions.naive_regions import (
     SoftmaxRegions,
     first_weights,
     fit_softmax,
     shared_tags,
 )
-from tagmix.learners.linear import Features, Learnt
+from tagmix.learners.schema import Array
 
 # Steps of L-BFGS in one M-step: it need not be solved, only be better than before.
 STEPS = 10

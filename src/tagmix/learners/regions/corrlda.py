@@ -10,13 +10,13 @@ from sklearn.utils import check_random_state
 from tagmix.arrays import Floats, Ints, rows_of
 from tagmix.bags import Bags
 from tagmix.kernels.compiled import topics
-from tagmix.learners.base import RegionLearner
 from tagmix.learners import lda
+from tagmix.learners.base import RegionLearner
 from tagmix.learners.checks import check_numbers
-from tagmix.learners.schema import Array, Group, Number
+from tagmix.learners.em import shard_size
 from tagmix.learners.inputs import useful_pictures
 from tagmix.learners.monitor import Monitor
-from tagmix.learners.em import shard_size
+from tagmix.learners.schema import Array, Group, Number
 from tagmix.model.instance import Multinomial
 from tagmix.model.params import log_prior_of_rates
 

@@ -9,13 +9,13 @@ from scipy.special import digamma
 from tagmix.arrays import Entries, Floats, Ints, entries_of
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
-from tagmix.learners.base import RegionLearner
 from tagmix.learners import lda
+from tagmix.learners.base import RegionLearner
 from tagmix.learners.checks import check_numbers
-from tagmix.learners.schema import Array, Group, Number
+from tagmix.learners.em import shard_size
 from tagmix.learners.inputs import check_tags
 from tagmix.learners.monitor import Monitor
-from tagmix.learners.em import shard_size
+from tagmix.learners.schema import Array, Group, Number
 from tagmix.model import mstep
 from tagmix.model.params import Settings, log_prior_of_rates
 

@@ -9,7 +9,6 @@ from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.kernels.compiled.pooling import pool_regions
 from tagmix.learners.base import RegionLearner
-from tagmix.learners.pictures.linear_ranker import Loss, biases_only, minimise
 from tagmix.learners.linear import (
     Features,
     Learnt,
@@ -17,6 +16,7 @@ from tagmix.learners.linear import (
     image_of,
     pooled,
 )
+from tagmix.learners.pictures.linear_ranker import Loss, biases_only, minimise
 
 
 class MaxPooling(LinearLearner, RegionLearner):

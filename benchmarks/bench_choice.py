@@ -20,7 +20,7 @@ from tagmix.experiments.data import Part, load_part
 from tagmix.experiments.points import with_views
 from tagmix.experiments.run import regions_of
 from tagmix.experiments.studies import WORDS
-from tagmix.images.bagging import LAYOUT
+from tagmix.images.assemble import LAYOUT
 from tagmix.learners.context.fitting import POWERS
 from tagmix.learners.context.tuning import instances_of
 from tagmix.learners.tuning import choose_evidence

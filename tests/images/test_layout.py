@@ -8,7 +8,7 @@ import pytest
 from tagmix import EMM, Annotator, load
 from tagmix.datasets import open_album
 from tagmix.datasets.scenes import draw_album
-from tagmix.images.bagging import bags_of, layout_of
+from tagmix.images.assemble import bags_of, layout_of
 from tagmix.images.describe import Describer
 from tagmix.images.sketch import Words
 

@@ -14,7 +14,7 @@ from tests.networks import CELL, averages, constant, node, save_network, save_to
 from tagmix import ImageError, NetworkError
 from tagmix.images import network_session
 from tagmix.images.network import input_shape, load_network, prepared
-from tagmix.images.network_file import Settings
+from tagmix.images.network_file import NetworkSettings
 from tagmix.images.region_means import region_means
 
 RNG = np.random.default_rng(0)
@@ -83,7 +83,7 @@ def test_a_layer_inside_the_network_can_be_asked_for(tmp_path):
 
 
 def test_a_smaller_copy_is_made_by_means_of_pixels():
-    settings = Settings("0" * 64, "image", (2, 3), regions=("map",))
+    settings = NetworkSettings("0" * 64, "image", (2, 3), regions=("map",))
     image = RNG.integers(0, 256, (8, 12, 3), dtype=np.uint8)
     expected = image.reshape(2, 4, 3, 4, 3).mean(axis=(1, 3)).transpose(2, 0, 1)
     batch = prepared(image, settings)
@@ -102,7 +102,7 @@ def test_a_smaller_copy_is_made_by_means_of_pixels():
     ],
 )
 def test_pictures_enter_in_their_proportion_or_in_the_one_size_a_network_takes(picture, size, entered):
-    assert input_shape(*picture, Settings("0" * 64, "image", size, 32, regions=("map",))) == entered
+    assert input_shape(*picture, NetworkSettings("0" * 64, "image", size, 32, regions=("map",))) == entered
 
 
 def test_a_pickled_network_leaves_its_session_behind_and_says_the_same(tmp_path):

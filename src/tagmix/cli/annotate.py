@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tagmix.annotate import CHUNK, Annotation, Annotator, Region
-from tagmix.cli.options import cache, cache_folder, jobs, no_cache, tell_problems
+from tagmix.cli.options import cache, cache_folder, jobs, no_cache, report_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets.elements import files_below
 from tagmix.errors import AlbumError, ModelFileError, NetworkError, printable
@@ -61,7 +61,7 @@ def command(
         for annotation in annotations:
             click.echo(_json(annotation, regions, top) if as_json else _text(annotation, regions, top))
         problems += annotator.problems_
-    tell_problems(problems, "photo", "could not be read", most=len(problems))
+    report_problems(problems, "photo", "could not be read", most=len(problems))
     if problems:
         raise click.exceptions.Exit(1)
 

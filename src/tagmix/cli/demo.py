@@ -17,7 +17,7 @@ from tagmix.learners import EMM
 from tagmix.report.album_demo import travel
 from tagmix.report.album_page import album_page
 from tagmix.report.album_results import Score
-from tagmix.storage import put
+from tagmix.storage import write_atomic
 
 
 @click.command("demo", short_help="the whole journey")
@@ -70,7 +70,7 @@ def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
         tell("page", 0, 1)
         journey.training.annotator.save(out / "model.tagmix")
         page = album_page(journey.results, f"tagmix {__version__}")
-        put(out / "index.html", page.encode())
+        write_atomic(out / "index.html", page.encode())
     for line in lines_of(journey.results.scores):
         click.echo(line)
     click.echo(str(out / "index.html"))

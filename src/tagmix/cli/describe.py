@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from tagmix.cli.options import album_of, check_writable, describer_of, describing, is_stored, tell_problems
+from tagmix.cli.options import album_of, check_writable, describer_of, describing, is_stored, report_problems
 from tagmix.cli.progress import bars
 from tagmix.files import save
 
@@ -35,11 +35,11 @@ def command(
     check_writable(path, is_stored)
     describer = describer_of(describing)
     found = album_of(album, subfolders, captions)
-    tell_problems(list(found.problems), "album line")
+    report_problems(list(found.problems), "album line")
     with bars() as tell:
         describer.progress = tell
         bags = describer.fit(found.split(split) if split else found).transform(found)
     save(bags, path)
-    tell_problems(describer.problems_, "picture")
+    report_problems(describer.problems_, "picture")
     click.echo(f"{bags!r}, {describer.reused_:,} pictures from the cache")
     click.echo(str(path))

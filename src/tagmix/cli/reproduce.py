@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from tagmix.cli.evaluate import outside
-from tagmix.cli.options import alone_in, jobs, network, tell_problems
+from tagmix.cli.options import alone_in, jobs, network, report_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets import READERS, Album, open_album
 from tagmix.datasets.scenes import draw_album
@@ -113,8 +113,8 @@ def command(
             title=RICH_TITLE if only_rich else TITLE, lead=RICH_LEAD if only_rich else LEAD,
             facts={}, pictures=pictures,
         )  # fmt: skip
-    tell_problems([f"{one.name}: {line}" for one in sets.values() for line in one.problems], "item")
-    tell_problems([f"{p.task.name}: {p.reason}" for p in outcome.problems], "task", "failed")
+    report_problems([f"{one.name}: {line}" for one in sets.values() for line in one.problems], "item")
+    report_problems([f"{p.task.name}: {p.reason}" for p in outcome.problems], "task", "failed")
     click.echo(f"{len(outcome.records):,} results")
     click.echo(str(page))
 

@@ -15,7 +15,7 @@ from tagmix.cli.options import (
     describer_of,
     describing,
     is_stored,
-    tell_problems,
+    report_problems,
 )
 from tagmix.cli.progress import bars
 from tagmix.datasets import Album
@@ -75,7 +75,7 @@ def command(
     check_writable(path, is_stored)
     describer = describer_of(describing)  # a network that is not there is told now, not after the album
     found = album_of(album, subfolders, captions)
-    tell_problems(list(found.problems), "album line")
+    report_problems(list(found.problems), "album line")
     part = training_part(found, split, min_count)
     click.echo(size_of(part, min_count))
     whole = None if context == "none" else context
@@ -86,10 +86,10 @@ def command(
             training = train_annotator(part, describer, model, evidence=evidence, progress=tell)
     except TagmixError:
         if len(describer.problems_) < len(part):  # else the error says it in one line
-            tell_problems(describer.problems_, "picture")
+            report_problems(describer.problems_, "picture")
         raise
     training.annotator.save(path)
-    tell_problems(describer.problems_, "picture")
+    report_problems(describer.problems_, "picture")
     for line in summary(training):
         click.echo(line)
     click.echo(str(path))

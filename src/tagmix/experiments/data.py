@@ -18,8 +18,8 @@ from tagmix.evaluation.folds import Fold, picture_folds
 from tagmix.experiments.region_truth import region_tags, see
 from tagmix.files import load, save
 from tagmix.images.describe import VERSION, Describer
-from tagmix.images.work import Failure, map_files, read_content
-from tagmix.storage import get, put, read, write
+from tagmix.images.process_pool import Failure, map_files, read_content
+from tagmix.storage import read, read_limited, write, write_atomic
 
 Progress = Callable[[str, int, int], None]
 # Part of every mark: raise it when the same pictures would be parted or named otherwise.
@@ -70,7 +70,7 @@ def save_parts(folder: Path, name: str, parts: Sequence[Part], mark: str, proble
         save(part.test, home / f"test-{number}.tagmix")
         write(home / f"truth-{number}.tagmix", "truth", {}, {"truth": part.truth}, scratch=True)
     about = {"mark": mark, "n_parts": len(parts), "problems": list(problems)}
-    put(home / "about.json", json.dumps(about).encode())
+    write_atomic(home / "about.json", json.dumps(about).encode())
     return _data_set(name, parts, problems)
 
 
@@ -90,7 +90,7 @@ def _views(bags: Bags) -> tuple[str, ...]:
 def saved(folder: Path, name: str, mark: str) -> DataSet | None:
     """Return the data set that was prepared before from the same pictures in the same way, if it is whole."""
     try:
-        about = json.loads(get(folder / name / "about.json", MOST))
+        about = json.loads(read_limited(folder / name / "about.json", MOST))
         if about["mark"] != mark:
             return None
         parts = (load_part(folder, name, number) for number in range(about["n_parts"]))

@@ -11,7 +11,7 @@ from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.experiments.data import Part
 from tagmix.experiments.methods import most_frequent
-from tagmix.images.bagging import LAYOUT
+from tagmix.images.assemble import LAYOUT
 
 
 def at_point(part: Part, point: Mapping[str, Any]) -> Part:

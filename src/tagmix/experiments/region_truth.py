@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagmix.datasets import Album, Item
+from tagmix.images.process_pool import read_content
 from tagmix.images.sketch import Recipe, cut
-from tagmix.images.work import read_content
 
 
 class Seen(NamedTuple):

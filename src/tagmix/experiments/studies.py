@@ -11,7 +11,7 @@ from typing import Any
 from tagmix.experiments.data import DataSet
 from tagmix.experiments.methods import METHODS, TEXT
 from tagmix.experiments.records import Task
-from tagmix.images.bagging import LAYOUT
+from tagmix.images.assemble import LAYOUT
 from tagmix.images.segment import SEGMENTERS
 
 PAPER = ("CorrLDA", "DBA", "EMM_m", "EMM_d")

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from tagmix.bags import Bags
 from tagmix.errors import BagsError, ParameterError, printable
-from tagmix.images.bagging import Pictured, bags_of, widths_of
+from tagmix.images.assemble import Pictured, bags_of, widths_of
 from tagmix.images.cache import Arrays, Cache, Form, form_of, key_of
 from tagmix.images.network import Network, load_network
 from tagmix.images.network_features import features_of, network_setting
+from tagmix.images.process_pool import Failure, count_processes, map_files, read_content
 from tagmix.images.sift import mirror
 from tagmix.images.sketch import PLACES, Recipe, Vocabularies, Words, cut, sketch, words_of
 from tagmix.images.vocabulary import Vocabulary, keep_vocabulary
-from tagmix.images.work import Failure, count_processes, map_files, read_content
 
 # Part of every cache key: raise it when the same settings would give other numbers.
 VERSION = "5"

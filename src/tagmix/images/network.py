@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from tagmix.bag_checks import MOST
 from tagmix.errors import ImageError, NetworkError
 from tagmix.images import network_session
-from tagmix.images.network_file import Settings, read_toml, shown
+from tagmix.images.network_file import NetworkSettings, read_toml, shown
 from tagmix.images.region_means import region_means
 
 
-class Features(NamedTuple):
+class NetworkFeatures(NamedTuple):
     """What a network makes of a picture: regions × channels of each map, a vector of each other output."""
 
     regions: tuple[NDArray[np.float32], ...]
@@ -34,7 +34,7 @@ class Network:
     and the TOML was not looked for yet.
     """
 
-    settings: Settings
+    settings: NetworkSettings
     place: Path
     widths: Mapping[str, int]
     picture_widths: Mapping[str, int]
@@ -53,7 +53,7 @@ class Network:
     @classmethod
     def of(cls, kept: Any) -> "Network":
         """Return the network of what ``plain`` gave, checked as a stranger's; nothing is opened yet."""
-        settings, place = Settings.of(kept["settings"]), kept["place"]
+        settings, place = NetworkSettings.of(kept["settings"]), kept["place"]
         if not isinstance(place, str) or "\0" in place:
             raise NetworkError(f"a network's place must be a path, got {place!r:.60}: train the model again.")
         asked = (settings.regions, settings.picture)
@@ -90,7 +90,7 @@ class Network:
             )
         return other
 
-    def describe(self, image: NDArray[np.uint8], labels: NDArray[np.integer]) -> Features:
+    def describe(self, image: NDArray[np.uint8], labels: NDArray[np.integer]) -> NetworkFeatures:
         """Return the features of a picture (RGB) and of its regions; ImageError where they are no numbers."""
         if self.model is None:
             raise NetworkError("the network's file was not looked for yet: take what found() returns.")
@@ -107,7 +107,7 @@ class Network:
                     f"makes the network's output {name!r:.60} NaN, infinite or beyond {MOST:g}: leave it out."
                 )
             self._check_width(name, len(numbers))
-        return Features(
+        return NetworkFeatures(
             tuple(region_means(outputs[name], labels) for name in self.settings.regions),
             tuple(_whole(outputs[name]) for name in self.settings.picture),
         )
@@ -127,7 +127,7 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     place = Path(path).absolute()
     model, given = read_toml(place)
     content, sha256 = network_session.content_of(model, given.get("sha256"))
-    settings = Settings.of({**given, "sha256": sha256})
+    settings = NetworkSettings.of({**given, "sha256": sha256})
     session = network_session.opened(content, settings, model)
     network = Network(settings, place, {}, {}, model, [session])
     try:
@@ -141,7 +141,7 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     return replace(network, widths=widths, picture_widths=whole)
 
 
-def prepared(image: NDArray[np.uint8], settings: Settings) -> NDArray[np.float32]:
+def prepared(image: NDArray[np.uint8], settings: NetworkSettings) -> NDArray[np.float32]:
     """Return a picture as the network reads it: resized, normalised, 1 × channels × height × width."""
     height, width = image.shape[:2]
     rows, columns = input_shape(height, width, settings)
@@ -151,10 +151,10 @@ def prepared(image: NDArray[np.uint8], settings: Settings) -> NDArray[np.float32
     return np.ascontiguousarray(((resized.astype(np.float32) - mean) / std).transpose(2, 0, 1)[None])
 
 
-def input_shape(height: int, width: int, settings: Settings) -> tuple[int, int]:
+def input_shape(height: int, width: int, settings: NetworkSettings) -> tuple[int, int]:
     """Return the height and width at which a picture of this size enters the network.
 
-    >>> input_shape(213, 320, Settings("0" * 64, "image", 320, 32, regions=("block10",)))
+    >>> input_shape(213, 320, NetworkSettings("0" * 64, "image", 320, 32, regions=("block10",)))
     (256, 384)
     """
     if isinstance(settings.size, tuple):

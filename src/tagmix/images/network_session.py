@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagmix.errors import NetworkError, printable
-from tagmix.images.network_file import Settings, bytes_of, shown
+from tagmix.images.network_file import NetworkSettings, bytes_of, shown
 
 MAX_MODEL_BYTES = 2**30  # Protobuf, which ONNX is written in, ends at twice this
 MAX_CHANNELS, MAX_NUMBERS = 2**14, 2**26  # of an output
@@ -53,7 +53,7 @@ def content_of(model: Path, sha256: object = None) -> tuple[bytes, str]:
     return content, digest
 
 
-def opened(content: bytes, settings: Settings, model: Path) -> Any:
+def opened(content: bytes, settings: NetworkSettings, model: Path) -> Any:
     """Return an onnxruntime session of these bytes with the outputs that are asked for, on one thread."""
     runtime = needed("onnxruntime")
     proto = _checked(content, settings, shown(model))
@@ -73,7 +73,9 @@ def opened(content: bytes, settings: Settings, model: Path) -> Any:
     return session
 
 
-def run(session: Any, settings: Settings, batch: NDArray[np.float32], model: Path) -> dict[str, NDArray[Any]]:
+def run(
+    session: Any, settings: NetworkSettings, batch: NDArray[np.float32], model: Path
+) -> dict[str, NDArray[Any]]:
     """Return the outputs for one prepared picture by name, their form checked but not their values."""
     names = list(dict.fromkeys((*settings.regions, *settings.picture)))
     try:
@@ -94,7 +96,7 @@ def first_line(error: Exception) -> str:
     return printable(" ".join(str(error).split()))[:200]
 
 
-def _checked(content: bytes, settings: Settings, name: str) -> Any:
+def _checked(content: bytes, settings: NetworkSettings, name: str) -> Any:
     """Return the parsed network, inner layers that are asked for among its outputs."""
     onnx = needed("onnx")
     try:
@@ -156,7 +158,7 @@ def _expose(graph: Any, asked: tuple[str, ...], name: str, onnx: Any) -> None:
             graph.output.append(onnx.ValueInfoProto(name=layer))
 
 
-def _check_input(inputs: list[Any], settings: Settings, name: str) -> None:
+def _check_input(inputs: list[Any], settings: NetworkSettings, name: str) -> None:
     known = {one.name: one for one in inputs}
     own = known.get(settings.input)
     if own is None or len(known) != 1:

@@ -10,17 +10,17 @@ from tagmix.arrays import Floats
 from tagmix.errors import ImageError, ParameterError
 from tagmix.images.ncuts import cut_normalised
 from tagmix.images.region_graph import merge_superpixels, tidy
-from tagmix.images.superpixels import RGB, Canvas, prepare
+from tagmix.images.superpixels import RGB, WorkingPicture, prepare
 from tagmix.kernels.compiled.segmentation import enlarge
 from tagmix.kernels.compiled.superpixels import number_by_position
 from tagmix.kernels.reference.superpixels import Labels
 
-Segmenter: TypeAlias = Callable[[Canvas, int], Labels]
+Segmenter: TypeAlias = Callable[[WorkingPicture, int], Labels]
 
 OUTLINE = (255, 255, 0)
 
 
-def cut_grid(canvas: Canvas, n_regions: int) -> Labels:
+def cut_grid(canvas: WorkingPicture, n_regions: int) -> Labels:
     """Return at most ``n_regions`` equal rectangles, as nearly square and as many as can be."""
     height, width = canvas.shape
 
@@ -81,7 +81,7 @@ def draw_regions(image: RGB, labels: Labels) -> RGB:
     return drawn
 
 
-def _pixel_areas(canvas: Canvas, height: int, width: int) -> Floats:
+def _pixel_areas(canvas: WorkingPicture, height: int, width: int) -> Floats:
     """Return how many pixels ``enlarge`` makes of each pixel of the canvas, before it rounds corners."""
     h, w = canvas.shape
     rows = np.bincount(((2 * np.arange(height) + 1) * h) // (2 * height), minlength=h)

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from tagmix.errors import ParameterError
 from tagmix.images.cache import Arrays, Cache, form_of, key_of
-from tagmix.images.work import one_thread
+from tagmix.images.process_pool import one_thread
 from tagmix.kernels.threads import over_ranges
 
 # Part of every key in the cache: raise it when the same descriptors would give other words.

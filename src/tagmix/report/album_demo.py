@@ -9,7 +9,7 @@ from tagmix.annotate import Training, train
 from tagmix.datasets import Album
 from tagmix.images.describe import Describer
 from tagmix.learners import EMM
-from tagmix.report.album_results import AlbumResults, Look, cases_of, curves_of, hold_out, scores_of
+from tagmix.report.album_results import AlbumResults, TagLook, cases_of, curves_of, hold_out, scores_of
 from tagmix.report.looks import looks_of
 
 Progress = Callable[[str, int, int], None]
@@ -57,7 +57,7 @@ def travel(
         curves=curves_of(training, held),
         bound=annotator.model.bound_history_,
         cases=cases,
-        looks=[Look(tag, patches) for tag, patches in looks.items() if patches],
+        looks=[TagLook(tag, patches) for tag, patches in looks.items() if patches],
         facts=_facts(training, facts or {}),
     )
     return Journey(training, results)

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from tagmix.report import figures, page
-from tagmix.report.album_results import RGB, AlbumResults, Case, Look, Score
+from tagmix.report.album_results import RGB, AlbumResults, Case, Score, TagLook
 from tagmix.report.overlay import Mark, overlay
 from tagmix.report.style import ACCENT, INK, MUTED, QUIET
 
@@ -196,7 +196,7 @@ def _method(key: str) -> tuple[str, str, str]:
     return METHODS.get(key, (key, "", ""))
 
 
-def _looks(looks: Sequence[Look]) -> str:
+def _looks(looks: Sequence[TagLook]) -> str:
     if not looks:
         return ""
     legend = (

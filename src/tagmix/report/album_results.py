@@ -38,7 +38,7 @@ class Case(NamedTuple):
     truth: Sequence[str]
 
 
-class Look(NamedTuple):
+class TagLook(NamedTuple):
     """What the words of a tag look like: patches of training pictures, the loudest words first."""
 
     tag: str
@@ -57,7 +57,7 @@ class AlbumResults(NamedTuple):
     curves: Mapping[str, Sequence[float]]
     bound: Sequence[float]
     cases: Sequence[Case]
-    looks: Sequence[Look]
+    looks: Sequence[TagLook]
     facts: Mapping[str, str]
 
 

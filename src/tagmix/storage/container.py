@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagmix.errors import ModelFileError
+from tagmix.storage import atomic
 from tagmix.storage import manifest as _manifest
-from tagmix.storage import whole
 from tagmix.storage.manifest import FORMAT, JSON, MAX_MANIFEST_BYTES, Entry, Manifest, aligned, damaged
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
@@ -65,7 +65,7 @@ def write(
     preamble = _preamble(kind, fields, stored, file)
     try:
         target = Path(path) if scratch else Path(os.path.realpath(path))
-        whole.replace(target, (preamble, *_payload(stored)), scratch=scratch)
+        atomic.replace(target, (preamble, *_payload(stored)), scratch=scratch)
     except OSError as error:
         raise ModelFileError(
             f"{file} was not written ({error.strerror or error}): check the folder, its permissions and "
@@ -138,8 +138,13 @@ def _check_format(header: bytes, file: str) -> None:
         raise ModelFileError(
             f"{file} was written by a newer tagmix (format {found}, this one reads {FORMAT}): upgrade tagmix"
         )
-    if found < FORMAT:
+    if found < 1:
         damaged(file, f"there is no format {found}")
+    if found < FORMAT:
+        raise ModelFileError(
+            f"{file} was written by an older tagmix (format {found}, this one reads {FORMAT}): train the "
+            "model again, or describe the album again"
+        )
 
 
 def _check_size(have: int, announced: int, file: str) -> None:

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info
 from tagmix import ParameterError
 from tagmix.errors import ImageError, printable
 from tagmix.images.cache import CacheError
-from tagmix.images.work import CRASHED, Failure, WorkerError, count_processes, map_files, read_content
+from tagmix.images.process_pool import CRASHED, Failure, WorkerError, count_processes, map_files, read_content
 
 
 def double(task):
@@ -216,7 +216,7 @@ def test_names_are_shown_on_one_line_and_otherwise_as_they_are(tmp_path):
 
 def test_what_cannot_be_read_as_a_picture_file_says_why_without_its_name(tmp_path, monkeypatch):
     (tmp_path / "large.jpg").write_bytes(b"12345")
-    monkeypatch.setattr("tagmix.images.work.MAX_BYTES", 4)
+    monkeypatch.setattr("tagmix.images.process_pool.MAX_BYTES", 4)
     os.mkfifo(tmp_path / "pipe.jpg")
     for name, reason in {
         "gone.jpg": "does not exist, or is gone: ",
@@ -235,7 +235,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {here!r})
 import test_work
-from tagmix.images.work import map_files
+from tagmix.images.process_pool import map_files
 print("started", flush=True)
 """
 UNGUARDED = SCRIPT + "print(sorted(map_files(test_work.double, range(4), 2)))\n"

@@ -6,6 +6,7 @@ import pickle
 import signal
 import stat
 import sys
+import threading
 import time
 import traceback
 from collections import deque
@@ -101,7 +102,7 @@ def map_files(
     """
     n_processes = min(count_processes(n_jobs), len(tasks))
     if n_processes > 1:
-        yield from _crewed(function, tasks, n_processes)
+        yield from run_pool(function, tasks, n_processes)
         return
     with one_thread():
         for number, task in enumerate(tasks):
@@ -111,13 +112,41 @@ def map_files(
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Keep BLAS, OpenMP and OpenCV to one thread: several processes of several threads fight for cores."""
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(1)
+    _ONE_THREAD.enter()
     try:
-        with threadpool_limits(1):
-            yield
+        yield
     finally:
-        cv2.setNumThreads(before)
+        _ONE_THREAD.leave()
+
+
+class _OneThread:
+    """The limit of ``one_thread``, which belongs to the whole process and not to a thread of it.
+
+    Two threads may be inside at once, so the first one in sets the limit and the last one out restores
+    what was there: restoring earlier would change the number of threads under the other one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._restore = contextlib.ExitStack()
+
+    def enter(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._restore.callback(cv2.setNumThreads, cv2.getNumThreads())
+                cv2.setNumThreads(1)
+                self._restore.enter_context(threadpool_limits(1))
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._restore.close()
+
+
+_ONE_THREAD = _OneThread()
 
 
 def _attempt(function: Callable[[Any], T], task: Any) -> T | Failure:
@@ -186,9 +215,13 @@ def _apart() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _crewed(
+def run_pool(
     function: Callable[[Any], T], tasks: Sequence[Any], n_processes: int
 ) -> Iterator[tuple[int, T | Failure]]:
+    """Yield (number of the task, result or Failure) as worker processes finish them.
+
+    A task whose process died is tried once more, in another process, before it becomes ``CRASHED``.
+    """
     pending = deque(range(len(tasks)))
     crew: dict[Any, _Worker] = {}
     suspects: set[int] = set()

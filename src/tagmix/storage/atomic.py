@@ -10,13 +10,13 @@ from pathlib import Path
 from tagmix.errors import TagmixError
 
 
-def put(path: Path, content: bytes) -> None:
+def write_atomic(path: Path, content: bytes) -> None:
     """Write what can be made again: whole or not at all, and in the place of a link, not through it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     put(Path(folder, "page.html"), b"<p>tags")
-    ...     get(Path(folder, "page.html"), most=100)
+    ...     write_atomic(Path(folder, "page.html"), b"<p>tags")
+    ...     read_limited(Path(folder, "page.html"), most=100)
     b'<p>tags'
     """
     try:
@@ -28,7 +28,7 @@ def put(path: Path, content: bytes) -> None:
         ) from error
 
 
-def get(path: Path, most: int) -> bytes:
+def read_limited(path: Path, most: int) -> bytes:
     """Return the content of a plain file of at most so many bytes; else OSError or ValueError."""
     # A pipe would wait for ever, a device never end, and some files are longer than they say
     if path.is_file():

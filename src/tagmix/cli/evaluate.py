@@ -90,7 +90,7 @@ def command(
     about = out / "data" / "album" / "about.json"
     with alone_in(out), bars() as tell:
         before = _bytes(about)
-        seed = describer.recipe.seed
+        seed = describer.config.seed
         data = prepare_album(out / "data", "album", found, describer, n_folds=folds, seed=seed, progress=tell)
         tasks = [Task("album", name, data.views, part) for name in names for part in range(data.n_parts)]
         outcome = run_all(tasks, out, n_jobs=describing["jobs"], again=again, progress=tell)

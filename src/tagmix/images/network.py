@@ -2,10 +2,11 @@
 
 import math
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import cv2
 import numpy as np
@@ -17,6 +18,8 @@ from tagmix.images import network_session
 from tagmix.images.network_file import NetworkSettings, read_toml, shown
 from tagmix.images.region_means import region_means
 
+T = TypeVar("T")
+
 
 class NetworkFeatures(NamedTuple):
     """What a network makes of a picture: regions × channels of each map, a vector of each other output."""
@@ -25,9 +28,22 @@ class NetworkFeatures(NamedTuple):
     picture: tuple[NDArray[np.float32], ...]
 
 
+class _Once:
+    """Results of steps that are done once per network and process, also where threads share it."""
+
+    def __init__(self, **known: Any) -> None:
+        self._lock, self._known = threading.Lock(), known
+
+    def do(self, step: str, make: Callable[[], T]) -> T:
+        with self._lock:
+            if step not in self._known:
+                self._known[step] = make()
+        return self._known[step]
+
+
 @dataclass(frozen=True)
 class Network:
-    """A network by its TOML; its session opens when it is first needed, in each process anew.
+    """A network by its TOML; its session opens when it is first needed, once per process.
 
     ``widths`` are the channels of the maps that regions are described by, ``picture_widths`` those of the
     outputs for whole pictures. ``model`` is the ONNX file; None where the settings come from a trained model
@@ -35,11 +51,11 @@ class Network:
     """
 
     settings: NetworkSettings
-    place: Path
+    place: Path = field(repr=False)  # the same network at another place gives the same numbers
     widths: Mapping[str, int]
     picture_widths: Mapping[str, int]
-    model: Path | None = None
-    session: list[Any] = field(default_factory=list, repr=False, compare=False)
+    model: Path | None = field(default=None, repr=False)
+    _once: _Once = field(default_factory=_Once, repr=False, compare=False)
 
     def __reduce__(self) -> Any:
         own = (self.settings, self.place, self.widths, self.picture_widths, self.model)
@@ -64,6 +80,9 @@ class Network:
         """Return the network with its file, by the TOML at its place or another; it must be the same."""
         if place is None and self.model is not None:
             return self
+        return self._once.do("found", self._find) if place is None else self._find(place)
+
+    def _find(self, place: Path | None = None) -> "Network":
         try:
             other = load_network(place or self.place)
         except NetworkError as error:
@@ -93,12 +112,10 @@ class Network:
     def describe(self, image: NDArray[np.uint8], labels: NDArray[np.integer]) -> NetworkFeatures:
         """Return the features of a picture (RGB) and of its regions; ImageError where they are no numbers."""
         if self.model is None:
-            raise NetworkError("the network's file was not looked for yet: take what found() returns.")
-        if not self.session:
-            content, _ = network_session.content_of(self.model, self.settings.sha256)
-            self.session.append(network_session.opened(content, self.settings, self.model))
+            raise NetworkError("the network's file was not looked for yet: use what found() returns.")
+        session = self._once.do("session", self._open)
         batch = prepared(image, self.settings)
-        outputs = network_session.run(self.session[0], self.settings, batch, self.model)
+        outputs = network_session.run(session, self.settings, batch, self.model)
         for name, output in outputs.items():
             with np.errstate(over="ignore"):  # what is beyond the range of float32 is infinite
                 outputs[name] = numbers = output[0].astype(np.float32)
@@ -112,8 +129,13 @@ class Network:
             tuple(_whole(outputs[name]) for name in self.settings.picture),
         )
 
+    def _open(self) -> Any:
+        assert self.model is not None
+        content, _ = network_session.content_of(self.model, self.settings.sha256)
+        return network_session.opened(content, self.settings, self.model)
+
     def _check_width(self, name: str, channels: int) -> None:
-        """Refuse channels that follow the picture: the first one, which is grey, told how many there are."""
+        """Refuse channels that follow the picture; the first one, which is grey, gave their number."""
         known = {**self.widths, **self.picture_widths}.get(name, channels)
         if channels != known:
             raise NetworkError(
@@ -129,7 +151,7 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     content, sha256 = network_session.content_of(model, given.get("sha256"))
     settings = NetworkSettings.of({**given, "sha256": sha256})
     session = network_session.opened(content, settings, model)
-    network = Network(settings, place, {}, {}, model, [session])
+    network = Network(settings, place, {}, {}, model, _Once(session=session))
     try:
         found = network.describe(np.full((64, 64, 3), 127, np.uint8), np.zeros((64, 64), np.int32))
     except ImageError as error:

@@ -15,8 +15,6 @@ MAX_SIDE, MAX_MULTIPLE = 2048, 128
 MAX_OUTPUTS, MAX_NAME = 16, 200
 # Bytes lie between 0 and 255; numbers far beyond that normalise nothing.
 MAX_NUMBER = 1e6
-# The views that words have already.
-TAKEN = frozenset({"sift", "colour", "place"})
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -60,9 +58,6 @@ class NetworkSettings:
             names = isinstance(own, tuple) and len(own) <= MAX_OUTPUTS and all(map(_is_name, own))
             _expect(names, self, name, f"a list of at most {MAX_OUTPUTS} names of outputs")
             _expect(len(set(own)) == len(own), self, name, "names that differ")
-        _expect(
-            not TAKEN & set(self.regions), self, "regions", f"other names than {', '.join(sorted(TAKEN))}"
-        )
         _expect(
             bool(self.regions or self.picture), self, "regions", "at least one output, here or in picture"
         )

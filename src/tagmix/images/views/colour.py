@@ -1,15 +1,54 @@
-"""Colours of patches: mean and spread in Lab, where equal distances look equal."""
+"""Colour words of patches: mean and spread in Lab, where equal distances look equal."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from tagmix.arrays import Floats
+from tagmix.images.cache import Arrays
+from tagmix.images.picture import SampledPicture
+from tagmix.images.settings import setting
+from tagmix.images.views.base import Vocabularies, WordView
 
-# Spread says less than the mean: half its weight.
+COLOUR = "colour"
+# The spread carries less information than the mean: half its weight.
 SPREAD_WEIGHT = 0.5
+
+
+@dataclass(frozen=True)
+class Colour(WordView):
+    """Colour words of patches."""
+
+    name: ClassVar[str] = COLOUR
+    regions: ClassVar[tuple[str, ...]] = (COLOUR,)
+    dimensions: ClassVar[int] = 6
+
+    n_colours: int = setting(200, paper=0, low=0, option="--colours", help="Colour words; 0 for none.")
+
+    @property
+    def on(self) -> bool:
+        """Whether there are colour words."""
+        return self.n_colours > 0
+
+    @property
+    def size(self) -> int:
+        """The number of words to learn."""
+        return self.n_colours
+
+    def key(self) -> str:
+        """Return the same key for every number of words: the vocabulary is part of the cache key."""
+        return COLOUR
+
+    def examples(self, picture: SampledPicture) -> NDArray[np.float32]:
+        """Return the colours of patches."""
+        return patch_colours(picture.image, picture.patches)
+
+    def describe(self, picture: SampledPicture, words: Vocabularies) -> Arrays:
+        """Return the colour word of each patch."""
+        return {COLOUR: words[COLOUR].words_of(self.examples(picture))}
 
 
 def patch_colours(image: NDArray[np.uint8], patches: Floats) -> NDArray[np.float32]:

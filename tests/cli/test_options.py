@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tagmix.images.sketch import Recipe
 
 import tagmix
 from tagmix import Bags, Describer
@@ -14,7 +15,6 @@ from tagmix.cli import demo, reproduce, run
 from tagmix.cli import train as train_verb
 from tagmix.cli.annotate import where
 from tagmix.datasets import Album, Item, open_album
-from tagmix.images.sketch import Recipe
 from tagmix.learners.tuning import Choice
 from tagmix.report.album_results import Score
 from tests.cli.conftest import QUICK
@@ -49,8 +49,8 @@ def test_every_option_of_train_reaches_what_it_is_for(album, tmp_path, monkeypat
 )
 def test_words_are_mirrored_unless_told_otherwise(album, tmp_path, monkeypatch, verb, flag, mirrored):
     def catch(describer, part):
-        assert (describer.recipe.layout, describer.recipe.nearest) == (True, 3)
-        raise Enough(describer.recipe.mirrored)
+        assert (describer.config.layout, describer.config.nearest) == (True, 3)
+        raise Enough(describer.config.mirrored)
 
     monkeypatch.setattr(Describer, "fit", catch)
     monkeypatch.setenv("TAGMIX_DEBUG", "1")
@@ -62,7 +62,7 @@ def test_words_are_mirrored_unless_told_otherwise(album, tmp_path, monkeypatch, 
 
 def test_the_demo_mirrors_words_and_the_reproduction_of_the_paper_does_not(tmp_path, monkeypatch):
     def catch(describer, part):
-        raise Enough(describer.recipe)
+        raise Enough(describer.config)
 
     monkeypatch.setattr(Describer, "fit", catch)
     monkeypatch.setenv("TAGMIX_DEBUG", "1")

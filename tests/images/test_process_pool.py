@@ -170,7 +170,7 @@ def test_the_trouble_of_a_file_is_a_failure_that_does_not_repeat_its_name(n_jobs
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_work_is_done_on_one_thread_a_process_and_the_parent_gets_its_threads_back(n_jobs):
+def test_process_pool_is_done_on_one_thread_a_process_and_the_parent_gets_its_threads_back(n_jobs):
     before = threads(None)
     assert set(results(threads, range(4), n_jobs)) == {(1, 1)}
     assert threads(None) == before
@@ -182,11 +182,11 @@ def test_the_function_is_sent_once_a_worker():
     assert Counted.sent == 2
 
 
-def test_workers_of_a_second_run_come_from_the_server_of_the_first():
+def test_process_poolers_of_a_second_run_come_from_the_server_of_the_first():
     assert len({*results(server, range(4), 2), *results(server, range(4), 2)}) == 1
 
 
-def test_workers_that_cannot_start_end_the_run_in_one_line():
+def test_process_poolers_that_cannot_start_end_the_run_in_one_line():
     with pytest.raises(WorkerError, match=r"should have started, but it ended \(exit code 7\): .* n_jobs=1"):
         results(Deadly(), range(100), 2)
 
@@ -234,16 +234,16 @@ def test_what_cannot_be_read_as_a_picture_file_says_why_without_its_name(tmp_pat
 SCRIPT = """
 import sys
 sys.path.insert(0, {here!r})
-import test_work
+import test_process_pool
 from tagmix.images.process_pool import map_files
 print("started", flush=True)
 """
-UNGUARDED = SCRIPT + "print(sorted(map_files(test_work.double, range(4), 2)))\n"
+UNGUARDED = SCRIPT + "print(sorted(map_files(test_process_pool.double, range(4), 2)))\n"
 ENDLESS = (
     SCRIPT
     + """
 try:
-    for number, _ in map_files(test_work.pause, range(10**6), 2):
+    for number, _ in map_files(test_process_pool.pause, range(10**6), 2):
         print(number, flush=True)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
@@ -315,7 +315,7 @@ def test_ctrl_c_while_workers_start_is_as_quiet(tmp_path):
     assert wait_until_gone(run.pid)
 
 
-def test_workers_of_a_parent_that_was_killed_end_by_themselves(tmp_path):
+def test_process_poolers_of_a_parent_that_was_killed_end_by_themselves(tmp_path):
     with endless_run(tmp_path) as run:
         run.kill()
         _, err = run.communicate(timeout=60)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from PIL import Image
+from tagmix.images.sketch import Recipe
 
 from tagmix import EMM, Bags, Describer
 from tagmix.annotate import train
@@ -10,7 +11,6 @@ from tagmix.datasets import Album, Item, open_album
 from tagmix.datasets.items import TrueRegion
 from tagmix.datasets.scenes import draw_album
 from tagmix.experiments.region_truth import Seen, region_tags, see
-from tagmix.images.sketch import Recipe
 from tagmix.report import album_results
 from tagmix.report.album_results import HeldOut, cases_of, curves_of, hold_out, scores_of
 from tagmix.report.looks import SIDE, looks_of
@@ -40,7 +40,7 @@ def test_a_region_is_named_by_most_of_its_pixels_and_those_nobody_named_count(tm
 
 def test_pictures_are_seen_as_they_were_described(journey):
     _, training, held = journey
-    recipe = training.annotator.describer.recipe
+    recipe = training.annotator.describer.config
     regions = [int(see(item.image, recipe).labels.max()) + 1 for item in held.items]
     assert regions == np.diff(held.bags.offsets).tolist()
     assert len(held.truth) == held.bags.n_regions
@@ -95,7 +95,7 @@ def test_cases_join_what_was_found_with_what_is_true(journey):
     album, training, held = journey
     cases = cases_of(training.annotator, album, held.items[:3])
     for case, item in zip(cases, held.items, strict=False):
-        assert case.annotation.image == item.image
+        assert case.annotation.source == item.image
         assert case.image.shape[:2] == case.labels.shape
         assert len(case.truth) == len(case.annotation.regions) == case.labels.max() + 1
 

@@ -32,7 +32,7 @@ class NetworkView(View):
     @classmethod
     def create(cls, **settings: Any) -> Self:
         """Return the view of a network, or of the TOML that describes one."""
-        network = settings.get("network")
+        network: Any = settings.get("network")
         known = network is None or isinstance(network, Network)
         return cls(network if known else load_network(network))
 

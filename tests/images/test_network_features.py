@@ -160,5 +160,5 @@ def test_an_output_with_the_name_of_another_view_is_refused(tmp_path, outputs):
     nodes = [node("Identity", ["image"], "map"), node("Identity", ["image"], "place"),
              node("Identity", ["image"], "layout")]  # fmt: skip
     toml = save_network(tmp_path, nodes, ["map", "place", "layout"], **{"picture": [], **outputs})
-    with pytest.raises(ParameterError, match="different names, got '(place|layout)' twice"):
+    with pytest.raises(ParameterError, match=r"different names, got '(place|layout)' twice"):
         Describer.paper(network=toml)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tagmix.evaluation.metrics import top_k_accuracy
     from tagmix.files import load, save
     from tagmix.images.describe import Describer
+    from tagmix.images.sources import Picture, Problem
     from tagmix.learners import (
         DBA,
         EMM,
@@ -61,6 +62,8 @@ _HOMES = {
     "ModelFileError": "errors",
     "NetworkError": "errors",
     "ParameterError": "errors",
+    "Picture": "images.sources",
+    "Problem": "images.sources",
     "Sample": "model.sample",
     "TagmixError": "errors",
     "load": "files",
@@ -102,6 +105,8 @@ __all__ = [
     "NaiveRegions",
     "NetworkError",
     "ParameterError",
+    "Picture",
+    "Problem",
     "Sample",
     "TagProp",
     "TagmixError",

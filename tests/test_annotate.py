@@ -10,7 +10,7 @@ from tagmix import EMM, AlbumError, Annotator, Describer, ModelFileError, Parame
 from tagmix.annotate import Training, train
 from tagmix.datasets import Album, open_album
 from tagmix.datasets.scenes import draw_album
-from tagmix.images.sources import Picture, Problem
+from tagmix.images.sources import PictureBytes, Problem
 from tagmix.images.vocabulary import Vocabulary
 
 QUICK = {"n_words": 30, "n_colours": 8, "n_patches": 100, "restarts": 1, "places": True}
@@ -85,7 +85,7 @@ def test_photos_that_cannot_be_read_are_problems_in_their_place_in_every_chunk(
 
 def test_bytes_are_annotated_as_their_file_is(album: Album, training: Training) -> None:
     path = album[0].image
-    sources = [path, path.read_bytes(), Picture("beach", path.read_bytes())]
+    sources = [path, path.read_bytes(), PictureBytes("beach", path.read_bytes())]
     file, bare, named = training.annotator.annotate(sources)
     assert (bare.source, named.source) == ("<bytes>", "beach")
     assert bare[1:] == named[1:] == file[1:]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tagmix.evaluation.metrics import top_k_accuracy
     from tagmix.files import load, save
     from tagmix.images.describe import Describer
-    from tagmix.images.sources import Picture, Problem
+    from tagmix.images.sources import PictureBytes, Problem
     from tagmix.learners import (
         DBA,
         EMM,
@@ -62,7 +62,7 @@ _HOMES = {
     "ModelFileError": "errors",
     "NetworkError": "errors",
     "ParameterError": "errors",
-    "Picture": "images.sources",
+    "PictureBytes": "images.sources",
     "Problem": "images.sources",
     "Sample": "model.sample",
     "TagmixError": "errors",
@@ -105,7 +105,7 @@ __all__ = [
     "NaiveRegions",
     "NetworkError",
     "ParameterError",
-    "Picture",
+    "PictureBytes",
     "Problem",
     "Sample",
     "TagProp",

@@ -40,7 +40,7 @@ class Region(NamedTuple):
 class Annotation(NamedTuple):
     """The tags of one picture, best first, and its regions in reading order.
 
-    ``source`` is the path of the file, or the name of a ``Picture`` in memory.
+    ``source`` is the path of the file, or the name of a ``PictureBytes`` in memory.
     """
 
     source: Path | str
@@ -87,7 +87,7 @@ class Annotator:
     ) -> Iterator[Annotation | Problem]:
         """Yield, for each source in order, an annotation with its k best tags, or why there is none.
 
-        A source is a path, the bytes of a picture file, or a ``Picture`` (a name and bytes). Pictures are
+        A source is a path, the bytes of a picture file, or ``PictureBytes`` (a name and bytes). Pictures are
         described in parallel if the describer has several processes. Memory does not grow with their number.
         ``progress`` is called with ("pictures", done, of).
         """
@@ -127,7 +127,7 @@ class Annotator:
         return probability, _shown(self.model, probability)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write describer and model into one file, safe to open from a stranger; ``tagmix.load`` reads it."""
+        """Write describer and model into one file, safe to open from any source; ``tagmix.load`` reads it."""
         annotator_files.save(self.describer, self.model, Path(path))
 
 

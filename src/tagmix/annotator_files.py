@@ -1,4 +1,4 @@
-"""A describer and its model in one file, and the checks when they come back from a stranger."""
+"""A describer and its model in one file, and the checks when they are read from an untrusted file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ MODEL, WORDS = "model.", "vocabulary."
 
 
 def check_fit(describer: Describer, model: EMM) -> None:
-    """Refuse a model whose words are not the describer's."""
+    """Refuse a model that was trained on other views than the describer gives."""
     if not hasattr(describer, "vocabularies_") or not hasattr(model, "params_"):
         raise ParameterError(
             "an annotator needs a fitted describer and a fitted model, got one that is not: fit both, or "

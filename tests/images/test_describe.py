@@ -15,7 +15,7 @@ from tagmix.images import quantise, vocabulary
 from tagmix.images.cache import CacheError
 from tagmix.images.describe import Describer
 from tagmix.images.patches import content_key, patch_generator, random_patches
-from tagmix.images.sources import Picture, Problem
+from tagmix.images.sources import PictureBytes, Problem
 
 SMALL = {"n_words": 20, "n_colours": 8, "n_patches": 80, "vocabulary_patches": 40, "restarts": 2}
 
@@ -264,11 +264,11 @@ def test_bytes_are_described_as_the_file_they_came_from(album, tmp_path):
     describer = Describer.paper(**SMALL, cache=tmp_path).fit(album)
     path = album[0].image
     content = path.read_bytes()
-    file, bare, named = describer.describe([str(path), content, Picture("beach", content)])
+    file, bare, named = describer.describe([str(path), content, PictureBytes("beach", content)])
     assert (file.reused, bare.reused, named.reused) == (False, True, True)
     for other in (bare, named):
         np.testing.assert_array_equal(other.arrays["sift"], file.arrays["sift"])
-    for source, name in ((b"", "<bytes>"), (Picture("beach", b"no picture"), "beach")):
+    for source, name in ((b"", "<bytes>"), (PictureBytes("beach", b"no picture"), "beach")):
         (problem,) = describer.describe([source])
         assert str(problem).startswith(f"{name}: must be ")
 

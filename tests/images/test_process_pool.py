@@ -182,11 +182,11 @@ def test_the_function_is_sent_once_a_worker():
     assert Counted.sent == 2
 
 
-def test_process_poolers_of_a_second_run_come_from_the_server_of_the_first():
+def test_workers_of_a_second_run_come_from_the_server_of_the_first():
     assert len({*results(server, range(4), 2), *results(server, range(4), 2)}) == 1
 
 
-def test_process_poolers_that_cannot_start_end_the_run_in_one_line():
+def test_workers_that_cannot_start_end_the_run_in_one_line():
     with pytest.raises(WorkerError, match=r"should have started, but it ended \(exit code 7\): .* n_jobs=1"):
         results(Deadly(), range(100), 2)
 
@@ -315,7 +315,7 @@ def test_ctrl_c_while_workers_start_is_as_quiet(tmp_path):
     assert wait_until_gone(run.pid)
 
 
-def test_process_poolers_of_a_parent_that_was_killed_end_by_themselves(tmp_path):
+def test_workers_of_a_parent_that_was_killed_end_by_themselves(tmp_path):
     with endless_run(tmp_path) as run:
         run.kill()
         _, err = run.communicate(timeout=60)

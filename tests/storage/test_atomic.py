@@ -56,6 +56,6 @@ def test_what_is_no_plain_file_or_too_long_is_not_read(tmp_path):
     (tmp_path / "long").write_bytes(b"12345")
     (tmp_path / "device").symlink_to("/dev/zero")
     for name in ("pipe", "long", "device", "missing", "."):
-        with pytest.raises(ValueError, match="no plain file of at most 4 bytes"):
+        with pytest.raises(ValueError, match="not a regular file of at most 4 bytes"):
             read_limited(tmp_path / name, most=4)
     assert read_limited(tmp_path / "long", most=5) == b"12345"

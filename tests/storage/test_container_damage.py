@@ -185,7 +185,7 @@ def whole(**changes: object) -> Callable[[dict[str, Any]], object]:
         (whole(format=FORMAT + 1), "disagree on the format"),
         (whole(format=True), "disagree on the format"),
         (whole(kind="../x"), "its kind"),
-        (whole(written_by=1), "what wrote it"),
+        (whole(written_by=1), "its writer is missing"),
         (whole(fields=[]), "its fields"),
         (whole(sha256="A" * 64), "no checksum"),
         (whole(sha256=None), "no checksum"),

@@ -70,7 +70,7 @@ class DescriberConfig(Sampling):
 
     @property
     def active(self) -> tuple[View, ...]:
-        """The views that pictures are described by: those asked for whose needs are met."""
+        """The views that pictures are described by: those turned on whose needs are met."""
         found: dict[str, View] = {}
         for view in self.views:
             if view.on and all(need in found for need in view.needs):
@@ -92,7 +92,7 @@ class DescriberConfig(Sampling):
 
     @classmethod
     def from_plain(cls, kept: Any) -> "DescriberConfig":
-        """Return the config of what ``plain`` gave, every value checked: the file may be a stranger's."""
+        """Return the config of what ``plain`` gave, every value checked: the file is not trusted."""
         own = {name: value for name, value in kept.items() if name != "views"}
         refuse_unknown(own, settings_of(cls))
         refuse_unknown(kept["views"], VIEWS)

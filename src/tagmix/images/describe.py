@@ -173,7 +173,7 @@ class Describer:
     ) -> list[QuantisedPicture | Problem]:
         """Return, for each source in order, the picture in words and features, or why there is none.
 
-        A source is a path, the bytes of a picture file, or a ``Picture`` (a name and bytes).
+        A source is a path, the bytes of a picture file, or a ``PictureBytes`` (a name and bytes).
         """
         if not hasattr(self, "vocabularies_"):
             raise ParameterError("the describer has no words yet: fit it on an album first.")

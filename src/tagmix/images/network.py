@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class NetworkFeatures(NamedTuple):
-    """What a network makes of a picture: regions × channels of each map, a vector of each other output."""
+    """A network's output for a picture: regions × channels of each map, a vector of each other output."""
 
     regions: tuple[NDArray[np.float32], ...]
     picture: tuple[NDArray[np.float32], ...]
@@ -62,18 +62,18 @@ class Network:
         return Network, own  # a session stays in its process
 
     def plain(self) -> dict[str, Any]:
-        """Return what a trained model keeps of its network: all but the weights."""
+        """Return the parts of a network that a model file stores: all but the weights."""
         widths = [list(self.widths.values()), list(self.picture_widths.values())]
         return {"settings": self.settings.plain(), "place": str(self.place), "widths": widths}
 
     @classmethod
     def of(cls, kept: Any) -> "Network":
-        """Return the network of what ``plain`` gave, checked as a stranger's; nothing is opened yet."""
+        """Return the network of what ``plain`` gave, checked: the file is not trusted; nothing is opened."""
         settings, place = NetworkSettings.of(kept["settings"]), kept["place"]
         if not isinstance(place, str) or "\0" in place:
             raise NetworkError(f"a network's place must be a path, got {place!r:.60}: train the model again.")
-        asked = (settings.regions, settings.picture)
-        maps, whole = (_widths(*pair) for pair in zip(asked, kept["widths"], strict=True))
+        names = (settings.regions, settings.picture)
+        maps, whole = (_widths(*pair) for pair in zip(names, kept["widths"], strict=True))
         return cls(settings, Path(place), maps, whole)
 
     def found(self, place: Path | None = None) -> "Network":
@@ -109,17 +109,17 @@ class Network:
             )
         return other
 
-    def describe(self, image: NDArray[np.uint8], labels: NDArray[np.integer]) -> NetworkFeatures:
-        """Return the features of a picture (RGB) and of its regions; ImageError where they are no numbers."""
+    def describe(self, pixels: NDArray[np.uint8], labels: NDArray[np.integer]) -> NetworkFeatures:
+        """Return the features of a picture (RGB) and of its regions; ImageError where they are not finite."""
         if self.model is None:
             raise NetworkError("the network's file was not looked for yet: use what found() returns.")
         session = self._once.do("session", self._open)
-        batch = prepared(image, self.settings)
+        batch = prepared(pixels, self.settings)
         outputs = network_session.run(session, self.settings, batch, self.model)
         for name, output in outputs.items():
-            with np.errstate(over="ignore"):  # what is beyond the range of float32 is infinite
+            with np.errstate(over="ignore"):  # values beyond the range of float32 become infinite
                 outputs[name] = numbers = output[0].astype(np.float32)
-            if not (np.abs(numbers) <= MOST).all():  # NaN is not
+            if not (np.abs(numbers) <= MOST).all():  # NaN fails the comparison
                 raise ImageError(
                     f"makes the network's output {name!r:.60} NaN, infinite or beyond {MOST:g}: leave it out."
                 )
@@ -163,12 +163,12 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     return replace(network, widths=widths, picture_widths=whole)
 
 
-def prepared(image: NDArray[np.uint8], settings: NetworkSettings) -> NDArray[np.float32]:
+def prepared(pixels: NDArray[np.uint8], settings: NetworkSettings) -> NDArray[np.float32]:
     """Return a picture as the network reads it: resized, normalised, 1 × channels × height × width."""
-    height, width = image.shape[:2]
+    height, width = pixels.shape[:2]
     rows, columns = input_shape(height, width, settings)
     way = cv2.INTER_AREA if rows * columns < height * width else cv2.INTER_CUBIC
-    resized = cv2.resize(image, (columns, rows), interpolation=way)
+    resized = cv2.resize(pixels, (columns, rows), interpolation=way)
     mean, std = (np.array(numbers, dtype=np.float32) for numbers in (settings.mean, settings.std))
     return np.ascontiguousarray(((resized.astype(np.float32) - mean) / std).transpose(2, 0, 1)[None])
 

@@ -1,4 +1,4 @@
-"""The small TOML file that says how an ONNX network reads pictures, and the checks of what it says."""
+"""The small TOML file that defines how an ONNX network reads pictures, and its checks."""
 
 import math
 import re
@@ -20,7 +20,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """How a network reads a picture, and what of its output is used.
+    """How a network reads a picture, and which of its outputs are used.
 
     ``size`` is the root of the input's pixels, sides in the picture's proportion and multiples of
     ``multiple``; or height and width of a network that takes one size only. A channel enters as
@@ -86,14 +86,14 @@ class NetworkSettings:
 
 
 class NetworkToml(NamedTuple):
-    """What a TOML says: the file of the network, and everything else before the file's digest is known."""
+    """The contents of a TOML: the file of the network, and everything else, before the digest is taken."""
 
     model: Path
     given: dict[str, Any]
 
 
 def read_toml(path: Path) -> NetworkToml:
-    """Return what a network's TOML says; the model file is named relative to it."""
+    """Return the contents of a network's TOML; the path of the model file is relative to it."""
     place, content = shown(path), bytes_of(path, MAX_TOML_BYTES)
     try:
         given = tomllib.loads(content.decode())

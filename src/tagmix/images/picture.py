@@ -53,7 +53,7 @@ class Sampling:
 class Segmentation(NamedTuple):
     """A picture at the size it is described at, and the region of each pixel."""
 
-    image: NDArray[np.uint8]
+    pixels: NDArray[np.uint8]
     labels: NDArray[np.integer]
 
 
@@ -64,7 +64,7 @@ class SampledPicture(NamedTuple):
     pixel. ``boxes`` has x, y, width, height and area of each region, as shares of the picture.
     """
 
-    image: NDArray[np.uint8]
+    pixels: NDArray[np.uint8]
     labels: NDArray[np.integer]
     patches: Floats
     row: Ints
@@ -75,7 +75,7 @@ class SampledPicture(NamedTuple):
     @property
     def grey(self) -> NDArray[np.uint8]:
         """The picture in grey."""
-        return np.asarray(cv2.cvtColor(self.image, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
+        return np.asarray(cv2.cvtColor(self.pixels, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
 
     def first(self, n: int) -> "SampledPicture":
         """Return the picture with its first n patches only."""
@@ -88,7 +88,7 @@ class QuantisedPicture(NamedTuple):
     """A picture in numbers: the arrays of its views by name, and the regions' boxes.
 
     ``region`` is the region of each patch. An array of words has one word per patch, or one after the other
-    the words of all patches, of their mirror images, the second nearest of all, and so on. ``reused`` says
+    the words of all patches, of their mirror images, the second nearest of all, and so on. ``reused`` is
     whether everything came from the cache.
     """
 
@@ -110,20 +110,20 @@ class QuantisedPicture(NamedTuple):
 
 def segment_picture(content: bytes, sampling: Sampling) -> Segmentation:
     """Return a picture at the size it is described at, and the region of each pixel."""
-    image = decode(content, max_side=sampling.max_side)
-    return Segmentation(image, segment(image, method=sampling.segmenter, n_regions=sampling.n_regions))
+    pixels = decode(content, max_side=sampling.max_side)
+    return Segmentation(pixels, segment(pixels, method=sampling.segmenter, n_regions=sampling.n_regions))
 
 
 def sample_picture(content: bytes, sampling: Sampling) -> SampledPicture:
     """Return a picture with its regions and its random patches, which follow from its bytes and the seed."""
-    image, labels = segment_picture(content, sampling)
-    height, width = image.shape[:2]
+    pixels, labels = segment_picture(content, sampling)
+    height, width = pixels.shape[:2]
     rng = patch_generator(content_key(content), sampling.seed)
     patches = random_patches(height, width, sampling.n_patches, rng, sampling.largest_patch)
     column = np.clip(np.rint(patches[:, 0]).astype(np.int64), 0, width - 1)
     row = np.clip(np.rint(patches[:, 1]).astype(np.int64), 0, height - 1)
     region = labels[row, column].astype(np.int64)
-    return SampledPicture(image, labels, patches, row, column, region, _boxes(labels))
+    return SampledPicture(pixels, labels, patches, row, column, region, _boxes(labels))
 
 
 def _boxes(labels: NDArray[Any]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Work on many files in several processes: one bad file never ends the run, and neither does a crash."""
+"""A process pool for many files: neither a bad file nor a crash ends the run."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ PRELOAD = ["tagmix.images.describe"]
 # How long a worker may finish the file in hand when the run is broken off.
 PATIENCE = 1.0
 
-# A picture of decode.MAX_PIXELS takes less; what is larger is no picture, and is not read into memory.
+# A picture of decode.MAX_PIXELS takes less; a larger file is not read into memory.
 MAX_BYTES = 2**30
 
 
@@ -47,7 +47,7 @@ CRASHED = Failure("it crashed the process that read it: repair or remove the fil
 
 
 def read_content(path: Path) -> bytes:
-    """Return the bytes of a plain file of bearable size; else an ImageError that leaves the name out."""
+    """Return the bytes of a regular file of at most ``MAX_BYTES``; else an ImageError without the name."""
     try:
         status = path.stat()
         plain = stat.S_ISREG(status.st_mode)  # a pipe would wait for ever, a device never end
@@ -91,13 +91,13 @@ def map_files(
 ) -> Generator[tuple[int, T | Failure], None, None]:
     """Yield (number of the task, result or Failure) as they are done, each once, on ``n_jobs`` processes.
 
-    ``ImageError`` and ``OSError`` are a file's own trouble and become a Failure; so does a process that
-    dies on a file. Anything else is the run's trouble or a mistake of ours: it is raised and ends the run.
-    Work is done on one thread a process, so that results have the same bits for any ``n_jobs``.
+    ``ImageError`` and ``OSError`` concern one file and become a Failure; so does a process that dies on a
+    file. Any other exception is raised and ends the run. Each process works on one thread, so
+    that results have the same bits for any ``n_jobs``.
 
     A worker holds the function, one file and what decoding it takes. For pictures that is 200 MB to begin
     with, most of it shared by all workers, and on top at most ``MAX_BYTES`` for the file and 1.5 GB to decode
-    it (15 bytes a pixel at ``decode.MAX_PIXELS``, with transparency); 50 MB for 12 megapixels. The function
+    it (15 bytes per pixel at ``decode.MAX_PIXELS``, with transparency); 50 MB for 12 megapixels. The function
     must be importable: workers do not see ``__main__``.
     """
     n_processes = min(count_processes(n_jobs), len(tasks))
@@ -159,7 +159,7 @@ def _attempt(function: Callable[[Any], T], task: Any) -> T | Failure:
 
 
 class _Worker:
-    """A process with the function, and the task it has in hand; none until it says that it is ready."""
+    """A process with the function, and its current task; None until the process is ready."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         context = get_context("forkserver")
@@ -178,7 +178,7 @@ class _Worker:
 
     def give(self, number: int, task: Any) -> None:
         self.task = number
-        with contextlib.suppress(OSError):  # it has died since; the next receive tells
+        with contextlib.suppress(OSError):  # it has died since; the next receive reports it
             self.connection.send(task)
 
     def receive(self) -> Any:
@@ -239,10 +239,10 @@ def run_pool(
                 else:
                     _dismiss([crew.pop(connection)])
                 if number is None:
-                    continue  # it only said that it is ready
+                    continue  # it only reported that it is ready
                 if result is CRASHED and number not in suspects:
                     suspects.add(number)
-                    pending.append(number)  # somebody else may have killed the process: once more
+                    pending.append(number)  # something else may have killed the process: try once more
                 else:
                     yield number, result
     finally:
@@ -250,7 +250,7 @@ def run_pool(
 
 
 def _dismiss(workers: list[_Worker]) -> None:
-    """End workers: idle ones at once, the others with the file in hand or when patience runs out."""
+    """End workers: idle ones at once, the others after their current file or after ``PATIENCE`` seconds."""
     for worker in workers:
         worker.connection.close()
     deadline = time.monotonic() + PATIENCE
@@ -261,7 +261,7 @@ def _dismiss(workers: list[_Worker]) -> None:
 
 
 def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
-    """Do tasks until the parent closes the line, or is gone."""
+    """Do tasks until the parent closes the connection or dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with one_thread(), contextlib.suppress(EOFError, OSError):
         connection.send((True, None))
@@ -276,6 +276,6 @@ def _outcome(function: Callable[[Any], Any], task: Any) -> tuple[bool, Any]:
         error.add_note(f"In a worker process:\n{traceback.format_exc()}")
         try:
             pickle.loads(pickle.dumps(error))
-        except Exception:  # not every exception survives the journey
+        except Exception:  # not every exception can be pickled
             return False, RuntimeError(f"{type(error).__name__}: {error}")
         return False, error

@@ -8,7 +8,7 @@ from tagmix.kernels.compiled.segmentation import merge_regions
 from tagmix.kernels.compiled.superpixels import label_pieces
 from tagmix.kernels.reference.superpixels import Labels
 
-# How much more it costs to merge across a contour of one unit of Lab a pixel
+# How much more it costs to merge across a contour of one unit of Lab per pixel
 CONTOUR_COST = 0.1
 TEXTURE_SHARE = 0.5
 # Left over for ``tidy``, which first takes the regions away that are too small
@@ -31,7 +31,7 @@ def tidy(
 ) -> Labels:
     """Return connected regions, none below ``min_area``, at most ``n_regions``: the promises of ``segment``.
 
-    ``pixel_areas`` says how many pixels of the picture each pixel of the canvas stands for.
+    ``pixel_areas`` is the number of pixels of the picture for each pixel of the canvas.
     """
     pieces = measure(label_pieces(labels), canvas)
     areas = np.bincount(pieces.labels.ravel(), pixel_areas.ravel(), len(pieces.areas)).astype(np.float64)

@@ -10,7 +10,7 @@ KEY = "tagmix"
 
 
 class Setting(NamedTuple):
-    """What is known of a setting besides its default: the paper's value, the limits, the option.
+    """The properties of a setting besides its default: the paper's value, the limits, the option.
 
     ``low`` and ``high`` bound a whole number, ``choices`` are the names allowed, ``option`` is the option of
     the command line (None: it has none) and ``help`` its text. Numbers with ``share`` are above 0 and at
@@ -39,7 +39,7 @@ def settings_of(kind: Any) -> dict[str, Field[Any]]:
 
 
 def about(own: Field[Any]) -> Setting:
-    """Return what a field knows of its setting."""
+    """Return the ``Setting`` of a field."""
     return own.metadata[KEY]
 
 

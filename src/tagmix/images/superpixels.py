@@ -1,4 +1,4 @@
-"""A small copy of a picture cut into superpixels, each in one piece, with what the segmenters compare."""
+"""A small copy of a picture and its superpixels, each connected, with the features segmenters compare."""
 
 import math
 from collections.abc import Sequence
@@ -74,14 +74,14 @@ def superpixel_side(height: int, width: int) -> float:
     return max(1.0, math.sqrt(height * width / SUPERPIXELS))
 
 
-def prepare(image: RGB) -> WorkingPicture:
+def prepare(pixels: RGB) -> WorkingPicture:
     """Return the picture at working size in Lab, where equal distances look about equally different.
 
     Texture is the mean of gradients in four directions around a pixel; contour is the gradient of all three
     channels together.
     """
-    height, width = working_size(*image.shape[:2])
-    small = cv2.resize(np.ascontiguousarray(image), (width, height), interpolation=cv2.INTER_AREA)
+    height, width = working_size(*pixels.shape[:2])
+    small = cv2.resize(np.ascontiguousarray(pixels), (width, height), interpolation=cv2.INTER_AREA)
     lab = cv2.cvtColor(small.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB)
     side = superpixel_side(height, width)
     colour = _stacked(cv2.split(cv2.GaussianBlur(lab, (0, 0), BLUR * side)))

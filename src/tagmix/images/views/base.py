@@ -1,4 +1,4 @@
-"""What every view of a picture provides, and the two ways to count or stack it into Bags."""
+"""The interface of a view, views of visual words, and helpers that assemble arrays into matrices of Bags."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class View:
 
     @classmethod
     def from_plain(cls, kept: Any) -> Self:
-        """Return the view of what ``plain`` gave, every value checked: it may come from a stranger's file."""
+        """Return the view of what ``plain`` gave, every value checked: the file is not trusted."""
         return cls(**kept)
 
     def plain(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class View:
 
     @property
     def on(self) -> bool:
-        """Whether the settings ask for this view."""
+        """Whether the settings turn this view on."""
         return True
 
     def key(self) -> str:

@@ -44,20 +44,20 @@ class Colour(WordView):
 
     def examples(self, picture: SampledPicture) -> NDArray[np.float32]:
         """Return the colours of patches."""
-        return patch_colours(picture.image, picture.patches)
+        return patch_colours(picture.pixels, picture.patches)
 
     def describe(self, picture: SampledPicture, words: Vocabularies) -> Arrays:
         """Return the colour word of each patch."""
         return {COLOUR: words[COLOUR].words_of(self.examples(picture))}
 
 
-def patch_colours(image: NDArray[np.uint8], patches: Floats) -> NDArray[np.float32]:
+def patch_colours(pixels: NDArray[np.uint8], patches: Floats) -> NDArray[np.float32]:
     """Return mean and half the standard deviation of L, a, b in each patch, patches × 6.
 
     Sums over squares come from running totals (integral images), so the cost does not follow the
     patches' sizes.
     """
-    lab = cv2.cvtColor(image, cv2.COLOR_RGB2LAB)
+    lab = cv2.cvtColor(pixels, cv2.COLOR_RGB2LAB)
     height, width = lab.shape[:2]
     # Whole numbers are five times faster, and hold the sum of so many pixels; either way it is exact.
     depth = cv2.CV_32S if height * width * 255 < 2**31 else cv2.CV_64F

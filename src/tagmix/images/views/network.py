@@ -85,7 +85,7 @@ class NetworkView(View):
 
     def describe(self, picture: SampledPicture, words: Vocabularies) -> Arrays:
         """Return the features of a picture and of its regions."""
-        found = self._own.describe(picture.image, picture.labels)
+        found = self._own.describe(picture.pixels, picture.labels)
         return {
             **{f"{REGIONS}.{i}": rows for i, rows in enumerate(found.regions)},
             **{f"{PICTURE}.{i}": vector for i, vector in enumerate(found.picture)},

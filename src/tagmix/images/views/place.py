@@ -59,7 +59,7 @@ class Place(View):
 
 def cells_of(picture: SampledPicture) -> NDArray[np.int64]:
     """Return the cell of the pixel in the middle of each patch, counted row by row."""
-    height, width = picture.image.shape[:2]
+    height, width = picture.pixels.shape[:2]
     return picture.row * ROWS // height * COLUMNS + picture.column * COLUMNS // width
 
 

@@ -3,6 +3,7 @@
 import os
 import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -103,6 +104,18 @@ def test_a_smaller_copy_is_made_by_means_of_pixels():
 )
 def test_pictures_enter_in_their_proportion_or_in_the_one_size_a_network_takes(picture, size, entered):
     assert input_shape(*picture, NetworkSettings("0" * 64, "image", size, 32, regions=("map",))) == entered
+
+
+def test_threads_that_meet_at_a_closed_network_open_it_once(tmp_path, monkeypatch):
+    network = pickle.loads(pickle.dumps(load_network(save_network(tmp_path))))
+    opened, opening = [], network_session.opened
+    monkeypatch.setattr(network_session, "opened", lambda *a: opened.append(1) or opening(*a))
+    image = RNG.integers(0, 256, (8, 12, 3), dtype=np.uint8)
+    with ThreadPoolExecutor(4) as pool:
+        one, *others = pool.map(lambda _: network.describe(image, LABELS), range(8))
+    assert len(opened) == 1
+    for other in others:
+        np.testing.assert_array_equal(other.regions[0], one.regions[0])
 
 
 def test_a_pickled_network_leaves_its_session_behind_and_says_the_same(tmp_path):

@@ -26,6 +26,8 @@ from tagmix.errors import ImageError, ParameterError, TagmixError
 T = TypeVar("T")
 # Imported once by the server that workers are forked from; each of them starts in milliseconds then.
 PRELOAD = ["tagmix.images.describe"]
+# One thread at a time starts a worker: the name ``__main__`` belongs to the whole process.
+_STARTING = threading.Lock()
 # How long a worker may finish the file in hand when the run is broken off.
 PATIENCE = 1.0
 
@@ -205,14 +207,15 @@ def _apart() -> Iterator[None]:
     A worker needs nothing of the script, and importing it would run it again where it lacks the guard
     ``if __name__ == "__main__"``. Ctrl-C reaches every process of a terminal; the parent alone answers it.
     """
-    resource_tracker.ensure_running()  # first: its own start would let Ctrl-C through again
-    main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    with _STARTING:
+        resource_tracker.ensure_running()  # first: its own start would let Ctrl-C through again
+        main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def run_pool(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tagmix.evaluation.metrics import top_k_accuracy
     from tagmix.files import load, save
     from tagmix.images.describe import Describer
+    from tagmix.images.sources import PictureBytes, Problem
     from tagmix.learners import (
         DBA,
         EMM,
@@ -62,6 +63,8 @@ _HOMES = {
     "ModelFileError": "errors",
     "NetworkError": "errors",
     "ParameterError": "errors",
+    "PictureBytes": "images.sources",
+    "Problem": "images.sources",
     "Sample": "model.sample",
     "TagmixError": "errors",
     "load": "files",
@@ -103,6 +106,8 @@ __all__ = [
     "NaiveRegions",
     "NetworkError",
     "ParameterError",
+    "PictureBytes",
+    "Problem",
     "Sample",
     "TagProp",
     "TagmixError",

@@ -1,4 +1,4 @@
-"""Open and write anything tagmix keeps in a file: models, annotators, bags."""
+"""Read and write every kind of tagmix file: models, annotators, bags."""
 
 import os
 from collections.abc import Callable

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import pytest
@@ -15,7 +16,15 @@ from threadpoolctl import threadpool_info
 from tagmix import ParameterError
 from tagmix.errors import ImageError, printable
 from tagmix.images.cache import CacheError
-from tagmix.images.work import CRASHED, Failure, WorkerError, count_processes, map_files, read_content
+from tagmix.images.process_pool import (
+    CRASHED,
+    Failure,
+    WorkerError,
+    count_processes,
+    map_files,
+    one_thread,
+    read_content,
+)
 
 
 def double(task):
@@ -170,10 +179,29 @@ def test_the_trouble_of_a_file_is_a_failure_that_does_not_repeat_its_name(n_jobs
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_work_is_done_on_one_thread_a_process_and_the_parent_gets_its_threads_back(n_jobs):
+def test_work_is_done_on_one_thread_per_process_and_the_parent_gets_its_threads_back(n_jobs):
     before = threads(None)
     assert set(results(threads, range(4), n_jobs)) == {(1, 1)}
     assert threads(None) == before
+
+
+def test_threads_that_overlap_stay_on_one_thread_until_the_last_has_ended():
+    before = threads(None)
+    first, second = one_thread(), one_thread()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert threads(None) == (1, 1)
+    second.__exit__(None, None, None)
+    assert threads(None) == before
+
+
+def test_two_threads_have_a_pool_each_and_leave_the_script_as_it_was():
+    main = sys.modules["__main__"]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda n: results(double, range(n), 2), (4, 5)))
+    assert found == [[0, 2, 4, 6], [0, 2, 4, 6, 8]]
+    assert sys.modules["__main__"] is main
 
 
 def test_the_function_is_sent_once_a_worker():
@@ -216,7 +244,7 @@ def test_names_are_shown_on_one_line_and_otherwise_as_they_are(tmp_path):
 
 def test_what_cannot_be_read_as_a_picture_file_says_why_without_its_name(tmp_path, monkeypatch):
     (tmp_path / "large.jpg").write_bytes(b"12345")
-    monkeypatch.setattr("tagmix.images.work.MAX_BYTES", 4)
+    monkeypatch.setattr("tagmix.images.process_pool.MAX_BYTES", 4)
     os.mkfifo(tmp_path / "pipe.jpg")
     for name, reason in {
         "gone.jpg": "does not exist, or is gone: ",
@@ -234,16 +262,16 @@ def test_what_cannot_be_read_as_a_picture_file_says_why_without_its_name(tmp_pat
 SCRIPT = """
 import sys
 sys.path.insert(0, {here!r})
-import test_work
-from tagmix.images.work import map_files
+import test_process_pool
+from tagmix.images.process_pool import map_files
 print("started", flush=True)
 """
-UNGUARDED = SCRIPT + "print(sorted(map_files(test_work.double, range(4), 2)))\n"
+UNGUARDED = SCRIPT + "print(sorted(map_files(test_process_pool.double, range(4), 2)))\n"
 ENDLESS = (
     SCRIPT
     + """
 try:
-    for number, _ in map_files(test_work.pause, range(10**6), 2):
+    for number, _ in map_files(test_process_pool.pause, range(10**6), 2):
         print(number, flush=True)
 except KeyboardInterrupt:
     print("interrupted", flush=True)

@@ -1,4 +1,4 @@
-"""What a patch's numbers are, by hand: colour, place, region, words."""
+"""The numbers of a patch, by hand: colour, place, region, words."""
 
 import io
 
@@ -11,11 +11,12 @@ from tests.images.test_sift import SIZES, by_the_book, patches_of, textured
 from tagmix.datasets import open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.images import describe, vocabulary
-from tagmix.images.colour import patch_colours
 from tagmix.images.describe import Describer
 from tagmix.images.patches import random_patches
-from tagmix.images.sift import describe_patches
-from tagmix.images.sketch import Recipe, Vocabularies, sketch
+from tagmix.images.picture import Sampling, sample_picture
+from tagmix.images.views.colour import Colour, patch_colours
+from tagmix.images.views.place import cells_of
+from tagmix.images.views.sift import Sift, describe_patches
 from tagmix.images.vocabulary import Vocabulary, learn_vocabulary
 
 SMALL = {"n_words": 20, "n_colours": 8, "n_patches": 80, "vocabulary_patches": 40, "restarts": 2}
@@ -48,16 +49,16 @@ def test_the_colour_of_a_patch_is_the_mean_and_half_the_spread_of_the_pixels_in_
 
 def test_a_patch_has_the_place_and_the_region_of_the_pixel_in_its_middle():
     _, content = noise(60, 120)
-    found = sketch(content, Recipe(n_patches=300, segmenter="grid", n_regions=2))
+    found = sample_picture(content, Sampling(n_patches=300, segmenter="grid", n_regions=2))
     column, row = (np.rint(found.patches[:, i]).astype(int) for i in (0, 1))
-    np.testing.assert_array_equal(found.place, row * 8 // 60 * 4 + column * 4 // 120)
+    np.testing.assert_array_equal(cells_of(found), row * 8 // 60 * 4 + column * 4 // 120)
     np.testing.assert_array_equal(found.region, column >= 60)
     np.testing.assert_allclose(found.boxes, [[0, 0, 0.5, 1, 0.5], [0.5, 0, 0.5, 1, 0.5]])
 
 
-def test_patches_are_drawn_on_the_picture_at_the_recipes_size():
+def test_patches_are_drawn_on_the_picture_at_its_working_size():
     _, content = noise(60, 120)
-    assert sketch(content, Recipe(max_side=40)).patches[:, 0].max() < 40
+    assert sample_picture(content, Sampling(max_side=40)).patches[:, 0].max() < 40
 
 
 @pytest.mark.parametrize("value", [3, 7, 100, 255])
@@ -67,23 +68,14 @@ def test_no_patch_of_a_flat_picture_has_a_direction(value):
 
 
 def test_words_of_other_colours_never_come_from_the_cache(album, tmp_path):
-    describer = Describer(**SMALL, cache=tmp_path).fit(album)
+    describer = Describer.paper(**SMALL, cache=tmp_path).fit(album)
     paths = [item.image for item in album]
     before = describer.describe(paths)
-    sift, colour = describer.vocabularies_
-    describer.vocabularies_ = Vocabularies(sift, Vocabulary(colour.centres[::-1].copy()))
+    turned = Vocabulary(describer.vocabularies_["colour"].centres[::-1].copy())
+    describer.vocabularies_ = {**describer.vocabularies_, "colour": turned}
     after = describer.describe(paths)
-    assert describer.reused_ == 0
-    np.testing.assert_array_equal(after[0].colour, 7 - before[0].colour)
-
-
-def test_another_size_never_takes_what_was_kept_for_this_one(album, tmp_path):
-    describer = Describer(**SMALL, cache=tmp_path).fit(album)
-    describer.describe([album[0].image])
-    other = Describer(**SMALL, max_side=50, cache=tmp_path)
-    other.vocabularies_ = describer.vocabularies_
-    other.describe([album[0].image])
-    assert other.reused_ == 0
+    assert not any(picture.reused for picture in after)
+    np.testing.assert_array_equal(after[0].arrays["colour"], 7 - before[0].arrays["colour"])
 
 
 def test_words_are_learnt_from_as_many_pictures_and_starts_as_asked_for(album, monkeypatch):
@@ -92,7 +84,8 @@ def test_words_are_learnt_from_as_many_pictures_and_starts_as_asked_for(album, m
     monkeypatch.setattr(
         describe, "keep_vocabulary", lambda *a, **how: asked.append(how["restarts"]) or keep(*a, **how)
     )
-    Describer(**SMALL, vocabulary_pictures=3, progress=lambda *step: told.append(step)).fit(album)
+    describer = Describer.paper(**SMALL, vocabulary_pictures=3)
+    describer.fit(album, progress=lambda *step: told.append(step))
     assert [step for step in told if step[0] == "vocabulary"] == [("vocabulary", n, 3) for n in (1, 2, 3)]
     assert asked == [2, 2]
 
@@ -122,12 +115,13 @@ def test_more_starts_and_more_sweeps_leave_descriptors_nearer_to_their_words():
     assert off(restarts=1, max_iter=40) < 0.995 * off(restarts=1, max_iter=sweeps)
 
 
-def test_sift_and_colour_of_a_sketch_belong_to_its_patches():
+def test_examples_are_those_of_the_first_patches():
     pixels, content = noise(60, 120)
-    found = sketch(content, Recipe(n_patches=50))
-    np.testing.assert_array_equal(found.colour, patch_colours(pixels, found.patches))
+    found = sample_picture(content, Sampling(n_patches=50))
     grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
-    np.testing.assert_array_equal(found.sift, describe_patches(grey, found.patches))
+    for view, every in ((Colour(), patch_colours(pixels, found.patches)),
+                        (Sift(mirrored=False), describe_patches(grey, found.patches))):  # fmt: skip
+        np.testing.assert_array_equal(view.examples(found.first(20)), every[:20])
 
 
 @pytest.mark.parametrize(("low", "high"), SIZES)

@@ -1,14 +1,19 @@
-"""SIFT of random patches: the scale space that they are read from, and the descriptors."""
+"""SIFT words of random patches: the scale space, the descriptors, and the view."""
 
 import math
+from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from tagmix.arrays import Floats, Ints
+from tagmix.images.cache import Arrays
+from tagmix.images.picture import SampledPicture
+from tagmix.images.settings import setting
+from tagmix.images.views.base import Vocabularies, WordView
 from tagmix.kernels.compiled import sift as compiled
 
 SIGMA_PER_SIDE = 1 / 12  # a cell is a quarter of the side and three σ wide
@@ -18,11 +23,71 @@ PER_OCTAVE = 3
 FIRST_HALVED = 5  # the first level on half of the pixels: σ = 2.5 of the picture's
 COARSE = 2.0  # σ in pixels from which every second sample is enough
 WINDOW = 3.5  # σ that a smoothing kernel reaches
-IN_A_MIRROR = (4 - np.arange(8)) % 8  # what rises to the right rises to the left there; up stays up
+IN_A_MIRROR = (4 - np.arange(8)) % 8  # a gradient to the right points to the left there; up stays up
+DIMENSIONS = 128
+
+
+@dataclass(frozen=True)
+class Sift(WordView):
+    """SIFT words of patches; the view of the paper.
+
+    ``mirrored`` counts, beside the word of a patch, that of its mirror image: a mirrored photo shows the same
+    things. ``nearest`` is how many words a patch counts: with more than one, patches that look alike on two
+    sides of a border between words still share some.
+    """
+
+    name: ClassVar[str] = "sift"
+    regions: ClassVar[tuple[str, ...]] = ("sift",)
+    dimensions: ClassVar[int] = DIMENSIONS
+
+    n_words: int = setting(1000, low=1, option="--words", help="SIFT words.")
+    mirrored: bool = setting(
+        True, paper=False, option="--mirrored",
+        help="Also count the SIFT word of each patch's mirror image, so that it does not matter which way "
+        "things face.",
+    )  # fmt: skip
+    nearest: int = setting(
+        3,
+        paper=1,
+        low=1,
+        high=10,
+        option="--nearest",
+        help="How many of its nearest SIFT words a patch counts.",
+    )
+
+    @property
+    def size(self) -> int:
+        """The number of words to learn."""
+        return self.n_words
+
+    def key(self) -> str:
+        """Return what the words follow from, besides the vocabulary."""
+        return f"sift {self.mirrored} {self.nearest}"
+
+    def learning_key(self) -> str:
+        """Return whether every second example is mirrored."""
+        return f"sift {self.mirrored}"
+
+    def examples(self, picture: SampledPicture) -> NDArray[np.float32]:
+        """Return the descriptors of patches; if mirrored, every second one is that of the mirror image."""
+        sift = describe_patches(picture.grey, picture.patches)
+        if self.mirrored:
+            sift[1::2] = mirror(sift[1::2])
+        return sift
+
+    def words_per_patch(self, n_words: int) -> int:
+        """Return the nearest words of the patch and of its mirror image."""
+        return min(self.nearest, n_words) * (2 if self.mirrored else 1)
+
+    def describe(self, picture: SampledPicture, words: Vocabularies) -> Arrays:
+        """Return the words of the patches, then of the mirror images; then the second nearest, and so on."""
+        sift = describe_patches(picture.grey, picture.patches)
+        both = np.vstack([sift, mirror(sift)]) if self.mirrored else sift
+        return {self.name: words[self.name].words_of(both, self.nearest)}
 
 
 class ScaleSpace(NamedTuple):
-    """Smoothed images one after the other, as the kernel reads them; level l has σ = .8 · 2^(l/3)."""
+    """Smoothed pictures one after the other, as the kernel reads them; level l has σ = .8 · 2^(l/3)."""
 
     pixels: NDArray[np.float32]
     starts: Ints
@@ -94,9 +159,9 @@ def describe_patches(
 ) -> NDArray[np.float32]:
     """Return unit SIFT vectors, patches × 128, of patches (x, y of the centre, side) of a grey picture.
 
-    Upright: what is up in a photo is known. A flat patch has the vector 0.
+    Upright, because photos are. A flat patch has the vector 0.
     """
-    out = np.zeros((len(patches), 128), dtype=np.float32)
+    out = np.zeros((len(patches), DIMENSIONS), dtype=np.float32)
     if not len(patches):
         return out
     levels = level_of(patches[:, 2])
@@ -119,4 +184,4 @@ def mirror(sift: NDArray[np.float32]) -> NDArray[np.float32]:
     >>> bool(np.allclose(mirror(here), describe_patches(picture[:, ::-1], there), atol=1e-5))
     True
     """
-    return sift.reshape(-1, 4, 4, 8)[:, :, ::-1, IN_A_MIRROR].reshape(-1, 128)
+    return sift.reshape(-1, 4, 4, 8)[:, :, ::-1, IN_A_MIRROR].reshape(-1, DIMENSIONS)

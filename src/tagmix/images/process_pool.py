@@ -1,4 +1,4 @@
-"""Work on many files in several processes: one bad file never ends the run, and neither does a crash."""
+"""A process pool for many files: neither a bad file nor a crash ends the run."""
 
 import contextlib
 import os
@@ -6,6 +6,7 @@ import pickle
 import signal
 import stat
 import sys
+import threading
 import time
 import traceback
 from collections import deque
@@ -25,10 +26,12 @@ from tagmix.errors import ImageError, ParameterError, TagmixError
 T = TypeVar("T")
 # Imported once by the server that workers are forked from; each of them starts in milliseconds then.
 PRELOAD = ["tagmix.images.describe"]
+# One thread at a time starts a worker: the name ``__main__`` belongs to the whole process.
+_STARTING = threading.Lock()
 # How long a worker may finish the file in hand when the run is broken off.
 PATIENCE = 1.0
 
-# A picture of decode.MAX_PIXELS takes less; what is larger is no picture, and is not read into memory.
+# A picture of decode.MAX_PIXELS takes less; a larger file is not read into memory.
 MAX_BYTES = 2**30
 
 
@@ -46,7 +49,7 @@ CRASHED = Failure("it crashed the process that read it: repair or remove the fil
 
 
 def read_content(path: Path) -> bytes:
-    """Return the bytes of a plain file of bearable size; else an ImageError that leaves the name out."""
+    """Return the bytes of a regular file of at most ``MAX_BYTES``; else an ImageError without the name."""
     try:
         status = path.stat()
         plain = stat.S_ISREG(status.st_mode)  # a pipe would wait for ever, a device never end
@@ -90,18 +93,18 @@ def map_files(
 ) -> Generator[tuple[int, T | Failure], None, None]:
     """Yield (number of the task, result or Failure) as they are done, each once, on ``n_jobs`` processes.
 
-    ``ImageError`` and ``OSError`` are a file's own trouble and become a Failure; so does a process that
-    dies on a file. Anything else is the run's trouble or a mistake of ours: it is raised and ends the run.
-    Work is done on one thread a process, so that results have the same bits for any ``n_jobs``.
+    ``ImageError`` and ``OSError`` concern one file and become a Failure; so does a process that dies on a
+    file. Any other exception is raised and ends the run. Each process works on one thread, so
+    that results have the same bits for any ``n_jobs``.
 
     A worker holds the function, one file and what decoding it takes. For pictures that is 200 MB to begin
     with, most of it shared by all workers, and on top at most ``MAX_BYTES`` for the file and 1.5 GB to decode
-    it (15 bytes a pixel at ``decode.MAX_PIXELS``, with transparency); 50 MB for 12 megapixels. The function
+    it (15 bytes per pixel at ``decode.MAX_PIXELS``, with transparency); 50 MB for 12 megapixels. The function
     must be importable: workers do not see ``__main__``.
     """
     n_processes = min(count_processes(n_jobs), len(tasks))
     if n_processes > 1:
-        yield from _crewed(function, tasks, n_processes)
+        yield from run_pool(function, tasks, n_processes)
         return
     with one_thread():
         for number, task in enumerate(tasks):
@@ -111,13 +114,41 @@ def map_files(
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Keep BLAS, OpenMP and OpenCV to one thread: several processes of several threads fight for cores."""
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(1)
+    _ONE_THREAD.enter()
     try:
-        with threadpool_limits(1):
-            yield
+        yield
     finally:
-        cv2.setNumThreads(before)
+        _ONE_THREAD.leave()
+
+
+class _OneThread:
+    """The limit of ``one_thread``, which belongs to the whole process and not to a thread of it.
+
+    Two threads may be inside at once, so the first one in sets the limit and the last one out restores
+    what was there: restoring earlier would change the number of threads under the other one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._restore = contextlib.ExitStack()
+
+    def enter(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._restore.callback(cv2.setNumThreads, cv2.getNumThreads())
+                cv2.setNumThreads(1)
+                self._restore.enter_context(threadpool_limits(1))
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._restore.close()
+
+
+_ONE_THREAD = _OneThread()
 
 
 def _attempt(function: Callable[[Any], T], task: Any) -> T | Failure:
@@ -130,7 +161,7 @@ def _attempt(function: Callable[[Any], T], task: Any) -> T | Failure:
 
 
 class _Worker:
-    """A process with the function, and the task it has in hand; none until it says that it is ready."""
+    """A process with the function, and its current task; None until the process is ready."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         context = get_context("forkserver")
@@ -149,7 +180,7 @@ class _Worker:
 
     def give(self, number: int, task: Any) -> None:
         self.task = number
-        with contextlib.suppress(OSError):  # it has died since; the next receive tells
+        with contextlib.suppress(OSError):  # it has died since; the next receive reports it
             self.connection.send(task)
 
     def receive(self) -> Any:
@@ -176,19 +207,24 @@ def _apart() -> Iterator[None]:
     A worker needs nothing of the script, and importing it would run it again where it lacks the guard
     ``if __name__ == "__main__"``. Ctrl-C reaches every process of a terminal; the parent alone answers it.
     """
-    resource_tracker.ensure_running()  # first: its own start would let Ctrl-C through again
-    main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    with _STARTING:
+        resource_tracker.ensure_running()  # first: its own start would let Ctrl-C through again
+        main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _crewed(
+def run_pool(
     function: Callable[[Any], T], tasks: Sequence[Any], n_processes: int
 ) -> Iterator[tuple[int, T | Failure]]:
+    """Yield (number of the task, result or Failure) as worker processes finish them.
+
+    A task whose process died is tried once more, in another process, before it becomes ``CRASHED``.
+    """
     pending = deque(range(len(tasks)))
     crew: dict[Any, _Worker] = {}
     suspects: set[int] = set()
@@ -206,10 +242,10 @@ def _crewed(
                 else:
                     _dismiss([crew.pop(connection)])
                 if number is None:
-                    continue  # it only said that it is ready
+                    continue  # it only reported that it is ready
                 if result is CRASHED and number not in suspects:
                     suspects.add(number)
-                    pending.append(number)  # somebody else may have killed the process: once more
+                    pending.append(number)  # something else may have killed the process: try once more
                 else:
                     yield number, result
     finally:
@@ -217,7 +253,7 @@ def _crewed(
 
 
 def _dismiss(workers: list[_Worker]) -> None:
-    """End workers: idle ones at once, the others with the file in hand or when patience runs out."""
+    """End workers: idle ones at once, the others after their current file or after ``PATIENCE`` seconds."""
     for worker in workers:
         worker.connection.close()
     deadline = time.monotonic() + PATIENCE
@@ -228,7 +264,7 @@ def _dismiss(workers: list[_Worker]) -> None:
 
 
 def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
-    """Do tasks until the parent closes the line, or is gone."""
+    """Do tasks until the parent closes the connection or dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with one_thread(), contextlib.suppress(EOFError, OSError):
         connection.send((True, None))
@@ -243,6 +279,6 @@ def _outcome(function: Callable[[Any], Any], task: Any) -> tuple[bool, Any]:
         error.add_note(f"In a worker process:\n{traceback.format_exc()}")
         try:
             pickle.loads(pickle.dumps(error))
-        except Exception:  # not every exception survives the journey
+        except Exception:  # not every exception can be pickled
             return False, RuntimeError(f"{type(error).__name__}: {error}")
         return False, error

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written in one step, and read without waiting for a pipe."""
+"""Files that are written atomically, and read up to a limit without waiting for a pipe."""
 
 import contextlib
 import os
@@ -10,13 +10,13 @@ from pathlib import Path
 from tagmix.errors import TagmixError
 
 
-def put(path: Path, content: bytes) -> None:
-    """Write what can be made again: whole or not at all, and in the place of a link, not through it.
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write a file that can be made again: whole or not at all; a link is replaced, not followed.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     put(Path(folder, "page.html"), b"<p>tags")
-    ...     get(Path(folder, "page.html"), most=100)
+    ...     write_atomic(Path(folder, "page.html"), b"<p>tags")
+    ...     read_limited(Path(folder, "page.html"), most=100)
     b'<p>tags'
     """
     try:
@@ -28,15 +28,15 @@ def put(path: Path, content: bytes) -> None:
         ) from error
 
 
-def get(path: Path, most: int) -> bytes:
-    """Return the content of a plain file of at most so many bytes; else OSError or ValueError."""
-    # A pipe would wait for ever, a device never end, and some files are longer than they say
+def read_limited(path: Path, most: int) -> bytes:
+    """Return the content of a regular file of at most ``most`` bytes; else OSError or ValueError."""
+    # A pipe would wait for ever, a device never end, and some files are longer than their size
     if path.is_file():
         with path.open("rb") as stream:
             content = stream.read(most + 1)
         if len(content) <= most:
             return content
-    raise ValueError(f"no plain file of at most {most:,} bytes")
+    raise ValueError(f"not a regular file of at most {most:,} bytes")
 
 
 def replace(target: Path, blocks: Iterable[memoryview | bytes], *, scratch: bool) -> None:

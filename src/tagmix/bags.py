@@ -34,7 +34,8 @@ class Bags:
 
     Parameters
     ----------
-    instances : matrix of counts (regions × words), or views ``{"sift": counts, "network": dense}``
+    instances : matrix, or mapping of views
+        Counts (regions × words), or several views ``{"sift": counts, "network": dense}``.
         The dtype decides: sparse matrices, and dense ones of an integer type, are word counts; dense
         floats are an embedding, whatever their values. Convert dense counts in floats with
         ``.astype(int)``.
@@ -107,7 +108,7 @@ class Bags:
 
     @property
     def views(self) -> dict[str, View]:
-        """The views of the regions by name: counts (CSR) or embeddings (dense)."""
+        """The views of the regions by name, counts (CSR) or embeddings (dense)."""
         return {name: _outside(view) for name, view in self._parts.views.items()}
 
     @property

@@ -1,4 +1,4 @@
-"""Every learner passes scikit-learn's own checks, but for those listed here and in the guide."""
+"""Every learner passes scikit-learn's own checks, except those listed here and in the guide."""
 
 import re
 from pathlib import Path
@@ -13,8 +13,8 @@ from tagmix.learners import LEARNERS
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "scikit-learn.md"
 
 SHAPE = (
-    "the check wants one label an image from `predict`; tagmix gives images × tags of 0 and 1, whatever form "
-    "`y` had, because a picture has several tags"
+    "the check expects one label per picture from `predict`; tagmix returns pictures × tags of 0 and 1, "
+    "because a picture has several tags"
 )
 NOT_APPLICABLE = {
     "check_estimator_sparse_array": SHAPE,
@@ -28,7 +28,7 @@ NOT_APPLICABLE = {
     expected_failed_checks=lambda estimator: NOT_APPLICABLE,
     xfail_strict=True,
 )
-@pytest.mark.filterwarnings("ignore::UserWarning")  # the checks' data: random counts, tags on every image
+@pytest.mark.filterwarnings("ignore::UserWarning")  # the checks' data: random counts, tags on every picture
 def test_learners_are_scikit_learn_estimators(estimator, check):
     check(estimator)
 

@@ -137,7 +137,7 @@ def inferred(evidence, rates):
     n_regions, n_tags = evidence.shape
     S, r, value, steps = np.full(n_tags, n_regions / n_tags), np.zeros(1), np.zeros(1), np.zeros(1, int)
     starts, block = np.array([0, n_tags]), evidence.ravel().copy()
-    reference.infer_images(
+    reference.infer_pictures(
         block, np.array([0, block.size]), starts, rates, np.zeros(n_tags), rates[None, :], True, 1e-12, 5000,
         S, r, value, steps,
     )  # fmt: skip

@@ -100,7 +100,7 @@ class Entries(NamedTuple):
     block_starts: Ints
     by_tag: Ints
     tag_starts: Ints
-    image_of: NDArray[np.int32]
+    picture_of: NDArray[np.int32]
 
 
 def entries_of(tags: Counts, region_starts: Ints) -> Entries:

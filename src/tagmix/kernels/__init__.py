@@ -1,1 +1,1 @@
-"""The few hot loops, twice: ``reference`` (NumPy, the definition) and ``compiled`` (numba, same names)."""
+"""The hot loops, twice: ``reference`` (NumPy, the definition) and ``compiled`` (numba, same names)."""

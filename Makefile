@@ -43,7 +43,7 @@ docs: $(INSTALLED_DOCS) ## build the pages into docs/_build/html, warnings are e
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
 
 clean: ## remove caches and outputs; .venv stays (delete it by hand to start afresh)
-	rm -rf build dist docs/_build demo-out bench-out reproduce-out evaluate-out .coverage
+	rm -rf build dist docs/_build docs/reference/generated demo-out bench-out reproduce-out evaluate-out .coverage
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 

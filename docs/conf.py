@@ -1,4 +1,4 @@
-"""Sphinx settings: Markdown pages with the paper's mathematics."""
+"""Sphinx settings: Markdown pages, the mathematics as MathML, and a reference built from the code."""
 
 import sys
 from importlib.metadata import version as version_of
@@ -11,11 +11,25 @@ author = "The tagmix developers"
 copyright = f"2026, {author}"
 version = release = version_of("tagmix")
 
-extensions = ["myst_parser", "mathml"]
-myst_enable_extensions = ["dollarmath", "amsmath"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",  # NumPy-style sections
+    "mathml",
+    "reference",
+]
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 3  # so that pages can point at one another's sections
 
-exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+autosummary_generate = ["reference/api.rst"]
+autodoc_typehints = "none"  # the docstrings name the types
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+exclude_patterns = ["_build", "_templates"]
 html_theme = "furo"
 html_title = f"tagmix {version}"
 html_static_path = ["_static"]

@@ -1,4 +1,4 @@
-"""Whatever is wrong with the parts of Bags is said in one line: expected, came, way out."""
+"""Illegal parts of Bags raise BagsError with one line: expected, got, way out."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from scipy.sparse import coo_array, csr_array
 from tagmix import Bags, BagsError
 
 ONE = np.ones((3, 2), dtype=int)  # three regions of two words
-OFFSETS = [0, 2, 3]  # in two images
+OFFSETS = [0, 2, 3]  # in two pictures
 
 
 def refused(message, *args, error=BagsError, **kwargs):
@@ -18,7 +18,7 @@ def refused(message, *args, error=BagsError, **kwargs):
 
 def unsound_csr():
     counts = csr_array(np.array([[1, 2], [3, 0], [0, 1]]))
-    counts.indices[-1] = 99  # SciPy does not look again
+    counts.indices[-1] = 99  # SciPy does not check again
     return counts
 
 
@@ -43,30 +43,33 @@ def with_value(value, dtype=np.float64):
         (ONE.ravel(), r"two-dimensional matrix of numbers, got 1 dimension\(s\) of int64"),
         (coo_array(ONE.ravel()), r"two-dimensional matrix of numbers, got 1 dimension\(s\) of int64"),
         ([[1, 2], [3], [4]], r"'words' must be an array, got rows of unequal length: pass regions × words"),
-        (unsound_csr(), r"must be a sound CSR matrix, got: .*; build it again"),
+        (unsound_csr(), r"must be a valid CSR matrix, got: .*; rebuild it"),
         ({}, r"at least one view, got an empty mapping: pass a counts matrix"),
-        ({"a": ONE, "b": ONE[:2]}, r"one row a region, got {'a': 3, 'b': 2} rows: describe the same regions"),
+        (
+            {"a": ONE, "b": ONE[:2]},
+            r"one row per region, got {'a': 3, 'b': 2} rows: describe",
+        ),
     ],
 )
-def test_instances_that_are_no_matrix_of_counts_are_refused(instances, message):
+def test_instances_other_than_a_matrix_of_counts_are_refused(instances, message):
     refused(message, instances, OFFSETS)
 
 
 @pytest.mark.parametrize(
     ("offsets", "message"),
     [
-        ([1, 2, 3], r"start at 0 and end at the number of regions 3, got 1 … 3: was the first"),
+        ([1, 2, 3], r"start at 0 and end at the number of regions 3, got 1 … 3: is the first"),
         ([0, 2], r"start at 0 and end at the number of regions 3, got 0 … 2"),
         ([0, 2, 4], r"start at 0 and end at the number of regions 3, got 0 … 4"),
-        ([0, 2, 1, 3], r"must not fall, got 2 then 1 at image 1: pass running totals"),
-        (np.array([0, 2, 1, 3], dtype=np.uint64), r"must not fall, got 2 then 1 at image 1"),
+        ([0, 2, 1, 3], r"must not fall, got 2 then 1 at picture 1: pass running totals"),
+        (np.array([0, 2, 1, 3], dtype=np.uint64), r"must not fall, got 2 then 1 at picture 1"),
         ([0.0, 2.0, 3.0], r"list of whole numbers, got shape \(3,\) of float64: pass \[0, regions"),
         ([[0, 2, 3]], r"one-dimensional list of whole numbers, got shape \(1, 3\)"),
         ([], r"one-dimensional list of whole numbers, got shape \(0,\)"),
         (["0", "3"], r"list of whole numbers, got shape \(2,\) of <U1"),
         (
             [2, 1],
-            r"got 2 … 1: if n is the regions of each image, pass np.concatenate\(\[\[0\], np.cumsum\(n\)\]\)",
+            r"got 2 … 1: if n is the number of regions per picture, pass np.concatenate\(\[\[0\]",
         ),
         ([[0], [1, 2]], r"offsets must be an array, got rows of unequal length: pass \[0,"),
     ],
@@ -78,26 +81,29 @@ def test_offsets_that_do_not_cut_the_regions_are_refused(offsets, message):
 @pytest.mark.parametrize(
     ("tags", "message"),
     [
-        ([[1, 0]], r"one row an image \(2\), got shape \(1, 2\): pass images × tags; offsets has one entry"),
+        (
+            [[1, 0]],
+            r"one row per picture \(2\), got shape \(1, 2\): pass pictures × tags; offsets",
+        ),
         ([1, 0], r"tags must be a two-dimensional matrix of numbers, got 1 dimension\(s\)"),
         ([[1, 2], [0, 1]], r"tags must be 0 or 1, got other values: pass True"),
         ([[1, -1], [0, 1]], r"tags must be 0 or 1"),
         ([[1, np.nan], [0, 1]], r"tags must be 0 or 1"),
         (
             ["sky", "sea"],
-            r"matrix of numbers, got 1 dimension\(s\) of <U3: .* or a list of names for each image",
+            r"matrix of numbers, got 1 dimension\(s\) of <U3: .* or one list of names per picture",
         ),
-        ([[1, 0], [1]], r"tags must be an array, got rows of unequal length: pass images × tags"),
-        ([["sky"]], r"one row an image \(2\), got shape \(1, 1\)"),
-        ([["sky", "sky"], []], r"each tag once an image, got one twice"),
+        ([[1, 0], [1]], r"tags must be an array, got rows of unequal length: pass pictures × tags"),
+        ([["sky"]], r"one row per picture \(2\), got shape \(1, 1\)"),
+        ([["sky", "sky"], []], r"each tag once per picture, got one twice"),
         (
             csr_array((np.ones(2, int), [0, 0], [0, 2, 2]), shape=(2, 2)),
-            r"each tag once an image, got one twice",
+            r"each tag once per picture, got one twice",
         ),
         (csr_array((np.ones(1, int), [0], [0, 1, 1]), shape=(2, 2)), None),
     ],
 )
-def test_tags_that_are_no_indicator_are_refused(tags, message):
+def test_tags_other_than_0_and_1_are_refused(tags, message):
     if message is None:  # the same matrix without the repetition is legal
         assert Bags(ONE, OFFSETS, tags).captions.nnz == 1
     else:
@@ -115,7 +121,7 @@ def test_tags_that_are_no_indicator_are_refused(tags, message):
         ({"ids": ["a", "a"]}, r"ids must differ from each other, got 'a' twice"),
         (
             {"pictures": {"net": np.ones((3, 2))}},
-            r"'net' must have one row an image \(2\), got shape \(3, 2\)",
+            r"'net' must have one row per picture \(2\), got shape \(3, 2\)",
         ),
         ({"pictures": {"net": np.ones(2)}}, r"picture view 'net' must be a two-dimensional matrix"),
         ({"pictures": {"net": np.full((2, 1), np.inf)}}, r"'net' must hold finite numbers, got inf"),
@@ -130,21 +136,21 @@ def test_names_and_pictures_that_do_not_fit_are_refused(parts, message):
 @pytest.mark.parametrize(
     ("index", "error", "message"),
     [
-        (2, IndexError, r"there are 2 images, got 2: count from 0"),
-        (-3, IndexError, r"there are 2 images, got -3"),
-        ([0, 5], IndexError, r"there are 2 images, got \[0, 5\]"),
-        ([True], BagsError, r"a mask of images must have 2 entries, got shape \(1,\)"),
-        (np.ones((2, 2), dtype=bool), BagsError, r"a mask of images must have 2 entries"),
-        (True, BagsError, r"a mask of images must have 2 entries, got shape \(\)"),
+        (2, IndexError, r"there are 2 pictures, got 2: count from 0"),
+        (-3, IndexError, r"there are 2 pictures, got -3"),
+        ([0, 5], IndexError, r"there are 2 pictures, got \[0, 5\]"),
+        ([True], BagsError, r"a mask of pictures must have 2 entries, got shape \(1,\)"),
+        (np.ones((2, 2), dtype=bool), BagsError, r"a mask of pictures must have 2 entries"),
+        (True, BagsError, r"a mask of pictures must have 2 entries, got shape \(\)"),
         (1.0, BagsError, r"a whole number, a slice, a mask or a list of whole numbers, got 1.0"),
         ("a", BagsError, r"a list of whole numbers, got 'a'"),
         (None, BagsError, r"a list of whole numbers, got None"),
         ([[0, 1]], BagsError, r"a list of whole numbers, got \[\[0, 1\]\]"),
-        ((0, 1), BagsError, r"one axis, their images, got \(0, 1\): use bags\[\[…\]\]"),
-        ((np.array([0, 1]), np.array([0, 1])), BagsError, r"one axis, their images"),
+        ((0, 1), BagsError, r"one axis, their pictures, got \(0, 1\): use bags\[\[…\]\]"),
+        ((np.array([0, 1]), np.array([0, 1])), BagsError, r"one axis, their pictures"),
     ],
 )
-def test_what_is_no_choice_of_images_is_refused(index, error, message):
+def test_an_invalid_index_of_pictures_is_refused(index, error, message):
     with pytest.raises(error, match=message):
         Bags(ONE, OFFSETS)[index]
 
@@ -155,9 +161,9 @@ def test_what_is_no_choice_of_images_is_refused(index, error, message):
         ([2], IndexError, r"there are 2 tags, got \[2\]"),
         ([0, 0], BagsError, r"selected tags must differ from each other, got 'tag0' twice"),
         ([True], BagsError, r"a mask of tags must have 2 entries"),
-        (["sky"], BagsError, r"tags are chosen by a whole number"),
+        (["sky"], BagsError, r"tags are indexed by a whole number"),
     ],
 )
-def test_what_is_no_choice_of_tags_is_refused(columns, error, message):
+def test_an_invalid_index_of_tags_is_refused(columns, error, message):
     with pytest.raises(error, match=message):
         Bags(ONE, OFFSETS, [[1, 0], [0, 1]]).select_tags(columns)

@@ -1,4 +1,4 @@
-"""Bags are what Python lists of regions would be: however they are cut, joined or captioned."""
+"""Bags behave as Python lists of regions do, however they are sliced, joined or captioned."""
 
 import itertools
 import pickle
@@ -18,26 +18,26 @@ steady = settings(derandomize=True, deadline=None, max_examples=60)
 
 region = st.lists(st.integers(0, 3), min_size=N_WORDS, max_size=N_WORDS)
 caption = st.lists(st.booleans(), min_size=N_TAGS, max_size=N_TAGS)
-image = st.tuples(st.lists(region, max_size=3), caption)  # empty regions, no region, no tag: all legal
-album = st.lists(image, max_size=6)
+picture = st.tuples(st.lists(region, max_size=3), caption)  # empty regions, no region, no tag: all legal
+album = st.lists(picture, max_size=6)
 
 
-def bags_of(images):
-    rows = [row for regions, _ in images for row in regions]
+def bags_of(pictures):
+    rows = [row for regions, _ in pictures for row in regions]
     counts = csr_array(np.array(rows, dtype=np.int64).reshape(-1, N_WORDS))
-    offsets = np.cumsum([0, *(len(regions) for regions, _ in images)])
-    tags = np.array([caption for _, caption in images], dtype=bool).reshape(-1, N_TAGS)
-    return Bags(counts, offsets, tags, ids=[f"img{i}" for i in range(len(images))])
+    offsets = np.cumsum([0, *(len(regions) for regions, _ in pictures)])
+    tags = np.array([caption for _, caption in pictures], dtype=bool).reshape(-1, N_TAGS)
+    return Bags(counts, offsets, tags, ids=[f"pic{i}" for i in range(len(pictures))])
 
 
-def images_in(bags):
+def pictures_in(bags):
     rows, tags = bags.views["words"].toarray().tolist(), bags.captions.toarray().astype(bool).tolist()
     cuts = bags.offsets.tolist()
     return [(rows[a:b], tags[n]) for n, (a, b) in enumerate(itertools.pairwise(cuts))]
 
 
 def small():
-    """Three images of 2, 0 and 1 regions, in two views and with a picture view."""
+    """Three pictures of 2, 0 and 1 regions, in two views and with a picture view."""
     views = {"sift": csr_array(np.array([[2, 0, 1], [0, 3, 0], [1, 1, 0]])), "net": np.eye(3) / 2}
     tags = [[1, 1], [0, 0], [0, 1]]
     return Bags(views, [0, 2, 2, 3], tags, ["sky", "sea"], ["a", "b", "c"], {"whole": np.ones((3, 2))})
@@ -45,53 +45,45 @@ def small():
 
 @steady
 @given(album, st.data())
-def test_bags_are_cut_as_lists_are(images, data):
-    bags, n = bags_of(images), len(images)
+def test_bags_are_sliced_as_lists_are(pictures, data):
+    bags, n = bags_of(pictures), len(pictures)
     slices = data.draw(st.slices(n))
-    assert images_in(bags[slices]) == images[slices]
-    assert images_in(bags[slices, ...]) == images[slices]
+    assert pictures_in(bags[slices]) == pictures[slices]
+    assert pictures_in(bags[slices, ...]) == pictures[slices]
     mask = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
     kept = [i for i in range(n) if mask[i]]
-    assert images_in(bags[np.array(mask, dtype=bool)]) == [images[i] for i in kept]
+    assert pictures_in(bags[np.array(mask, dtype=bool)]) == [pictures[i] for i in kept]
     chosen = data.draw(st.lists(st.integers(-n, n - 1), max_size=5)) if n else []
     for index in (chosen, np.array(chosen, dtype=np.int64), (np.array(chosen, dtype=np.int64), ...)):
-        assert images_in(bags[index]) == [images[i] for i in chosen]
-        assert bags[index].ids == tuple(f"img{i % n}" for i in chosen)
+        assert pictures_in(bags[index]) == [pictures[i] for i in chosen]
+        assert bags[index].ids == tuple(f"pic{i % n}" for i in chosen)
     for i in range(-n, n):
-        assert images_in(bags[i]) == [images[i]]
+        assert pictures_in(bags[i]) == [pictures[i]]
+    assert [pictures_in(one)[0] for one in bags] == pictures
 
 
 @steady
 @given(album, st.integers(0, 8))
-def test_shards_cover_every_image_once_within_the_limit_and_join_to_the_whole(images, limit):
-    bags = bags_of(images)
+def test_shards_cover_every_picture_once_within_the_limit_and_join_to_the_whole(pictures, limit):
+    bags = bags_of(pictures)
     shards = list(bags.shards(limit))
     assert [i for where in shards for i in range(where.start, where.stop)] == list(range(len(bags)))
     assert all(bags[where].n_regions <= limit or len(bags[where]) == 1 for where in shards)
     joined = Bags.concat([bags[where] for where in shards] or [bags])
-    assert images_in(joined) == images
+    assert pictures_in(joined) == pictures
     assert joined.ids == bags.ids
 
 
 @steady
-@given(album)
-def test_iterating_gives_every_image_as_bags_of_one(images):
-    assert [images_in(one)[0] for one in bags_of(images)] == images
-
-
-@steady
 @given(album, st.lists(st.integers(0, N_TAGS - 1), unique=True))
-def test_selected_tags_are_the_columns_asked_for(images, columns):
-    chosen = bags_of(images).select_tags(columns)
-    assert images_in(chosen) == [(regions, [own[c] for c in columns]) for regions, own in images]
+def test_select_tags_returns_the_chosen_columns(pictures, columns):
+    chosen = bags_of(pictures).select_tags(columns)
+    assert pictures_in(chosen) == [(regions, [own[c] for c in columns]) for regions, own in pictures]
     assert chosen.tag_names == tuple(f"tag{c}" for c in columns)
-
-
-def test_a_mask_selects_tags_too():
     assert small().select_tags([False, True]).tag_names == ("sea",)
 
 
-def test_every_part_is_cut_together():
+def test_all_parts_are_sliced_together():
     cut = small()[[2, 0]]
     assert cut.views["sift"].toarray().tolist() == [[1, 1, 0], [2, 0, 1], [0, 3, 0]]
     assert cut.views["net"].tolist() == [[0, 0, 0.5], [0.5, 0, 0], [0, 0.5, 0]]
@@ -107,27 +99,25 @@ def test_joining_joins_every_part():
     assert joined.pictures["whole"].shape == (3, 2)
 
 
-def test_joining_the_same_images_twice_numbers_them_afresh():
+def test_joining_the_same_pictures_twice_renumbers_them():
     assert Bags.concat([small(), small()]).ids == ("0", "1", "2", "3", "4", "5")
 
 
-def test_repr_tells_sizes_and_kinds_of_views():
-    expected = "Bags(3 images, 3 regions, 2 tags; sift: 3 words, net: 3 dimensions)"
+def test_repr_shows_sizes_and_kinds_of_views():
+    expected = "Bags(3 pictures, 3 regions, 2 tags; sift: 3 words, net: 3 dimensions)"
     assert repr(small()) == expected
     assert repr(small().with_tags(None)) == expected.replace("2 tags", "no tags")
     one = Bags(np.array([[1]]), [0, 1], [[1]])
-    assert repr(one) == "Bags(1 image, 1 region, 1 tag; words: 1 word)"
+    assert repr(one) == "Bags(1 picture, 1 region, 1 tag; words: 1 word)"
 
 
 @pytest.mark.parametrize("convert", [np.asarray, np.array, StandardScaler().fit])
-def test_bags_do_not_turn_into_an_array(convert):
-    with pytest.raises(
-        BagsError, match=r"bags are not a matrix and cannot become an array: take one of bags.views"
-    ):
+def test_bags_cannot_become_an_array(convert):
+    with pytest.raises(BagsError, match=r"bags are not a matrix and cannot become an array: use bags.views"):
         convert(small())
 
 
-def test_tags_may_be_names_for_each_image():
+def test_tags_may_be_one_list_of_names_per_picture():
     counts, offsets = np.ones((3, 2), dtype=int), [0, 1, 2, 3]
     for rows in (
         [["sky", "sea"], [], ["sky"]],
@@ -141,6 +131,38 @@ def test_tags_may_be_names_for_each_image():
     assert ordered.tag_names == ("sky", "cow", "sea")
     assert ordered.captions.toarray().tolist() == [[1, 0, 1], [0, 0, 0], [1, 0, 0]]
     assert Bags(counts, offsets, [[], [], []]).n_tags == 0
+
+
+def test_a_data_frame_of_0_and_1_names_its_tags_by_its_columns():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"sky": [1, 0], "sea": [True, False]}, index=["b", "a"])
+    counts, offsets = np.ones((2, 2), dtype=int), [0, 1, 2]
+    bags = Bags(counts, offsets, frame)
+    assert bags.tag_names == ("sky", "sea")
+    assert bags.captions.toarray().tolist() == [[1, 1], [0, 0]]
+    ordered = Bags(counts, offsets, frame, ["cow", "sea", "sky"])  # by name, not by position
+    assert ordered.captions.toarray().tolist() == [[0, 1, 1], [0, 0, 0]]
+    assert Bags(counts, offsets, pandas.DataFrame([[1, 0], [0, 1]])).tag_names == ("tag0", "tag1")
+    for wrong, message in (
+        (frame.rename(columns={"sea": "cow"}), r"among the 2 tag names, got 'cow'"),
+        (frame.rename(columns={"sea": "sky"}), r"columns of tags must differ from each other, got 'sky'"),
+        (frame.astype(float) * np.nan, r"tags must be 0 or 1"),
+        (frame.astype(object).replace({1: "yes"}), r"tags must be an array, got other values: pass 0 and 1"),
+        (frame.iloc[:1], r"one row per picture \(2\)"),
+    ):
+        with pytest.raises(BagsError, match=message):
+            Bags(counts, offsets, wrong, ["sky", "sea"])
+
+
+@pytest.mark.parametrize("kind", ["Series", "array"])
+def test_a_series_or_array_of_lists_counts_as_a_list_of_lists(kind):
+    captions = np.empty(2, dtype=object)
+    captions[:] = [["sky", "sea"], ["sky"]]
+    if kind == "Series":
+        captions = pytest.importorskip("pandas").Series(captions, index=[7, 3])
+    bags = Bags(np.ones((2, 2), dtype=int), [0, 1, 2], captions)
+    assert bags.tag_names == ("sea", "sky")
+    assert bags.captions.toarray().tolist() == [[1, 1], [0, 1]]
 
 
 def test_sizes_are_those_of_the_parts():
@@ -198,7 +220,7 @@ def test_tags_may_be_sparse_boolean_or_carry_explicit_zeros():
         assert bags.captions.nnz == 1
 
 
-def test_neighbouring_images_share_memory_with_the_whole():
+def test_neighbouring_pictures_share_memory_with_the_whole():
     bags = small()
     part = bags[1:3]
     assert np.shares_memory(part.views["sift"].data, bags.views["sift"].data)
@@ -233,7 +255,7 @@ def test_no_array_of_bags_can_be_written_to(derive):
             array[...] = 0
 
 
-def test_later_changes_of_the_arrays_given_do_not_get_in():
+def test_later_changes_of_the_given_arrays_do_not_change_the_bags():
     counts, net, offsets = csr_array(np.array([[1, 2]])), np.ones((1, 2)), np.array([0, 1])
     tags, whole = csr_array(np.array([[1, 0]], dtype=np.uint8)), np.ones((1, 2))
     bags = Bags({"words": counts, "net": net}, offsets, tags, pictures={"whole": whole})
@@ -270,7 +292,7 @@ def test_joining_nothing_is_refused():
         Bags.concat([])
 
 
-def test_bags_without_captions_say_how_to_get_them():
+def test_bags_without_captions_raise_with_the_way_out():
     bare = small().with_tags(None)
     with pytest.raises(BagsError, match=r"these bags have no tags: pass `tags`.*with_tags"):
         _ = bare.captions

@@ -1,4 +1,4 @@
-"""What the documents show runs: every python block of a document, in order, in one namespace."""
+"""The documents are right: their Python blocks run in order, and their links lead somewhere."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+WITH_CODE = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
@@ -18,7 +19,7 @@ def blocks(document):
         yield "\n" * text.count("\n", 0, found.start(1)) + found[1]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", WITH_CODE, ids=lambda path: path.name)
 def test_every_python_block_of_a_document_runs(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": document.stem}
@@ -26,13 +27,18 @@ def test_every_python_block_of_a_document_runs(document, tmp_path, monkeypatch):
         exec(compile(code, str(document), "exec"), namespace)
 
 
-@pytest.mark.parametrize("name", ["README.md", "start.md", "choosing.md", "scikit-learn.md", "files.md"])
-def test_these_documents_do_show_code(name):
-    document = next(path for path in DOCUMENTS if path.name == name)
-    assert list(blocks(document))
+def test_the_landing_page_shows_the_code_of_the_readme():
+    readme, landing = (list(blocks(ROOT / page)) for page in ("README.md", "docs/index.md"))
+    assert readme
+    assert [code.strip() for code in landing] == [code.strip() for code in readme]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("name", ["start.md", "choosing.md", "scikit-learn.md", "files.md"])
+def test_these_documents_show_code(name):
+    assert list(blocks(ROOT / "docs" / "guide" / name))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_between_documents_lead_somewhere(document):
     for target, _ in LINK.findall(document.read_text(encoding="utf-8")):
         assert not target or (document.parent / target).exists(), target

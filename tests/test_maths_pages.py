@@ -1,4 +1,4 @@
-"""The mathematical pages keep their word: paths in them exist, and their claims hold in numbers."""
+"""The mathematical pages are right: their paths exist, and their claims hold numerically."""
 
 import ast
 import importlib
@@ -137,7 +137,7 @@ def inferred(evidence, rates):
     n_regions, n_tags = evidence.shape
     S, r, value, steps = np.full(n_tags, n_regions / n_tags), np.zeros(1), np.zeros(1), np.zeros(1, int)
     starts, block = np.array([0, n_tags]), evidence.ravel().copy()
-    reference.infer_images(
+    reference.infer_pictures(
         block, np.array([0, block.size]), starts, rates, np.zeros(n_tags), rates[None, :], True, 1e-12, 5000,
         S, r, value, steps,
     )  # fmt: skip
@@ -155,7 +155,7 @@ def test_the_bound_does_not_see_the_scale_of_the_rates():
 def test_rates_at_rest_have_the_mean_that_the_prior_asks_for():
     rng = np.random.default_rng(1)
     bags = sample_bags(planted_topics(5, 30, 0.3, rng), 12, n_regions=4, words_per_region=9, rng=rng).bags
-    settings = Settings({"words": 1.0}, chi=(3.0, 4.0), kernels=reference)
+    settings = Settings({"words": 1.0}, chi=(3.0, 4.0))
     params, S = mstep.start(bags, settings, 0.2), None
     for _ in range(800):
         posterior = estep.posterior_captioned(bags, params, settings, start=S)

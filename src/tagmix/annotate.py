@@ -14,8 +14,8 @@ from tagmix.evaluation.metrics import top_tags
 from tagmix.images.describe import Described, Describer, Progress
 from tagmix.images.picture import QuantisedPicture
 from tagmix.images.sources import Problem, Source, name_of
-from tagmix.learners.emm import EMM
-from tagmix.learners.tuning import Choice, choose_evidence, most_tried
+from tagmix.learners.context_emm import ContextEMM
+from tagmix.learners.mixture import MixtureEstimator
 
 # Pictures described before their tags are inferred: bounds the memory, and costs no speed.
 CHUNK = 256
@@ -61,7 +61,7 @@ class Annotator:
     >>> with TemporaryDirectory() as folder:
     ...     album = open_album(draw_album(folder, 12, seed=1, size=(80, 60)))
     ...     quick = Describer.paper(n_words=20, n_patches=50, restarts=1)
-    ...     annotator = train(album, quick, EMM(calibration_folds=2, evidence=0.1)).annotator
+    ...     annotator = train(album, quick).annotator
     ...     annotation, problem = annotator.annotate([album[0].image, b"no picture"], k=3)
     >>> len(annotation.tags), len(annotation.regions) > 1
     (3, True)
@@ -69,7 +69,7 @@ class Annotator:
     '<bytes>'
     """
 
-    def __init__(self, describer: Describer, model: EMM) -> None:
+    def __init__(self, describer: Describer, model: MixtureEstimator) -> None:
         annotator_files.check_fit(describer, model)
         self.describer, self.model = describer, model
 
@@ -132,25 +132,24 @@ class Annotator:
 
 
 class Training(NamedTuple):
-    """A trained annotator, the bags it learnt from, how κ was chosen (None: given), pictures set aside."""
+    """A trained annotator, the bags it learnt from, and the pictures that could not be read."""
 
     annotator: Annotator
     bags: Bags
-    choice: Choice | None
     problems: tuple[Problem, ...] = ()
 
 
 def train(
     album: Album,
     describer: Describer | None = None,
-    model: EMM | None = None,
+    model: MixtureEstimator | None = None,
     *,
     progress: Progress | None = None,
 ) -> Training:
     """Learn words and tags from an album, by default as ``tagmix train`` does.
 
-    ``progress`` is called with (stage, done, of): the stages of ``Describer``, then "evidence" while κ is
-    chosen and "model".
+    ``progress`` is called with (stage, done, of): the stages of ``Describer``, then those of
+    ``ContextEMM.fit``.
     """
     if not album.tag_counts():
         raise AlbumError(
@@ -165,51 +164,28 @@ def train(
 def train_described(
     describer: Describer,
     described: Described,
-    model: EMM | None = None,
+    model: MixtureEstimator | None = None,
     *,
     progress: Progress | None = None,
 ) -> Training:
     """Learn tags from an album that its describer has described."""
-    model = model or product_model()
-    choice = _fit(model, described.bags, progress or (lambda stage, done, of: None))
-    return Training(Annotator(describer, model), described.bags, choice, described.problems)
+    fitted = (ContextEMM(n_jobs=-1) if model is None else model).fit(described.bags, progress=progress)
+    return Training(Annotator(describer, fitted), described.bags, described.problems)
 
 
-# All that depends on the class of the model follows.
-
-
-def product_model(**settings: Any) -> EMM:
-    """Return the model of ``tagmix train``, not fitted yet; ``evidence`` None chooses κ."""
-    usual = {"learning": "likelihood", "context": "kernel", "evidence": None, "n_jobs": -1}
-    return EMM(**{**usual, **settings})
-
-
-def _fit(model: EMM, bags: Bags, progress: Progress) -> Choice | None:
-    """Fit the model, choosing κ first if it is None; return how it was chosen."""
-    choice = None
-    if model.evidence is None:
-        most = most_tried(model, bags)
-        choice = choose_evidence(model, bags, progress=lambda tried: progress("evidence", tried, most))
-        model.set_params(evidence=choice.evidence)
-    progress("model", 0, 1)
-    model.fit(bags)
-    progress("model", 1, 1)
-    return choice
-
-
-def _probability(model: EMM, bags: Bags) -> Floats:
+def _probability(model: MixtureEstimator, bags: Bags) -> Floats:
     """Return the probability of each tag per picture."""
     return (model.predict_proba if model.calibration_ is None else model.predict_marginals)(bags)
 
 
-def _predict(model: EMM, bags: Bags) -> tuple[Floats, Floats]:
+def _predict(model: MixtureEstimator, bags: Bags) -> tuple[Floats, Floats]:
     """Return the probability of each tag per picture, and the share of each tag per region."""
     if model.calibration_ is None:
         return model.predict_proba(bags), model.predict_regions(bags)
     return model.predict_both(bags)
 
 
-def _shown(model: EMM, probability: Floats) -> Any:
+def _shown(model: MixtureEstimator, probability: Floats) -> Any:
     known = model.calibration_
     return probability > 1 / probability.shape[1] if known is None else probability >= known.thresholds
 

@@ -5,22 +5,23 @@ from pathlib import Path
 from typing import Any
 
 from tagmix import storage
-from tagmix.errors import ModelFileError, ParameterError, TagmixError
+from tagmix.errors import ParameterError, TagmixError
 from tagmix.images.config import DescriberConfig
 from tagmix.images.describe import Describer
 from tagmix.images.quantise import word_views
 from tagmix.images.vocabulary import Vocabulary
-from tagmix.learners.emm import EMM
-from tagmix.learners.files import emm_parts, load_emm
+from tagmix.learners import EMM, ContextEMM, serialise
+from tagmix.learners.mixture import MixtureEstimator
 
 KIND = "Annotator"
+MODELS: dict[str, type[MixtureEstimator]] = {"ContextEMM": ContextEMM, "EMM": EMM}
 # What the names of arrays begin with.
 MODEL, WORDS = "model.", "vocabulary."
 
 
-def check_fit(describer: Describer, model: EMM) -> None:
+def check_fit(describer: Describer, model: MixtureEstimator) -> None:
     """Refuse a model that was trained on other views than the describer gives."""
-    if not hasattr(describer, "vocabularies_") or not hasattr(model, "params_"):
+    if not hasattr(describer, "vocabularies_") or not hasattr(model, "settings_"):
         raise ParameterError(
             "an annotator needs a fitted describer and a fitted model, got one that is not: fit both, or "
             "use tagmix.annotate.train."
@@ -31,8 +32,7 @@ def check_fit(describer: Describer, model: EMM) -> None:
             f"the model was trained on {_shown(model.widths_)}, the describer gives {_shown(widths)}: pass "
             "the describer that made the model's bags."
         )
-    experts = () if model.context_ is None else model.context_.prior.experts
-    for expert in experts:
+    for expert in model.prior_.experts if isinstance(model, ContextEMM) else ():
         if expert.widths_ != widths:
             raise ParameterError(
                 f"the model's context was trained on {_shown(expert.widths_)}, the describer gives "
@@ -44,31 +44,28 @@ def _shown(widths: Mapping[str, int]) -> str:
     return ", ".join(f"{width:,} {view} words" for view, width in widths.items())
 
 
-def save(describer: Describer, model: EMM, path: Path) -> None:
+def save(describer: Describer, model: MixtureEstimator, path: Path) -> None:
     """Write both into one file."""
-    fields, arrays = emm_parts(model)
+    fields, arrays = serialise.pack(model, MODEL)
     words = {f"{WORDS}{view}": own.centres for view, own in describer.vocabularies_.items()}
-    inside = {f"{MODEL}{name}": array for name, array in arrays.items()}
-    about: dict[str, Any] = {"describer": describer.config.plain(), "model": fields}
-    storage.write(path, KIND, about, words | inside)
+    about: dict[str, Any] = {
+        "describer": describer.config.plain(),
+        "kind": type(model).__name__,
+        "model": fields,
+    }
+    storage.write(path, KIND, about, words | arrays)
 
 
-def load(contents: storage.Contents, file: str) -> tuple[Describer, EMM]:
+def load(contents: storage.Contents, file: str) -> tuple[Describer, MixtureEstimator]:
     """Return what ``save`` wrote, every part checked."""
     fields: Any = contents.fields
     try:
         config = DescriberConfig.from_plain(fields["describer"])
         describer = Describer.of(config, _vocabularies(config, contents.arrays))
-        arrays = {k.removeprefix(MODEL): v for k, v in contents.arrays.items() if k.startswith(MODEL)}
-        model = load_emm(EMM, storage.Contents("EMM", fields["model"], arrays), file)
+        model = serialise.unpack(MODELS[fields["kind"]], fields["model"], contents.arrays, MODEL)
         check_fit(describer, model)
-    except ModelFileError:
-        raise
-    except (TagmixError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise ModelFileError(
-            f"{file} is a tagmix file whose parts do not fit together ({error!s:.200}): train the model "
-            "again, or copy it again"
-        ) from error
+    except (TagmixError, *serialise.DAMAGE) as error:
+        raise serialise.unfit(file, error, "train the model again, or copy it again") from error
     return describer, model
 
 

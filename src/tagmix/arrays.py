@@ -1,4 +1,4 @@
-"""Names for the arrays that pass between modules, and the one way to open a CSR matrix."""
+"""Types of the arrays that pass between modules, and the conversion of CSR matrices for compiled loops."""
 
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,13 +11,13 @@ Ints: TypeAlias = NDArray[np.int64]
 Counts: TypeAlias = csr_array[Any]
 
 
-# A column varies if its numbers differ by more than this part of the largest, and this at least: less is
-# rounding.
+# A column counts as constant if its standard deviation is below these limits (relative to its largest
+# value, and absolute): anything less is rounding.
 LEAST_PART, LEAST = 1e-9, 1e-15
 
 
 class Rows(NamedTuple):
-    """A CSR matrix as the three arrays that a compiled loop reads."""
+    """The three arrays of a CSR matrix, as compiled loops read them."""
 
     data: NDArray[Any]
     columns: NDArray[np.int32]
@@ -25,14 +25,14 @@ class Rows(NamedTuple):
 
 
 def is_sparse(matrix: Any) -> bool:
-    """Return whether this is a SciPy sparse matrix; SciPy's own test hides what it has from mypy."""
+    """Return whether this is a SciPy sparse matrix, without narrowing its type for mypy."""
     return bool(issparse(matrix))
 
 
 def check_csr(matrix: Any) -> None:
-    """Raise ValueError where a CSR matrix points outside of itself: compiled loops trust its indices.
+    """Raise ValueError if an index of a CSR matrix is out of range: compiled loops do not check indices.
 
-    SciPy's own check looks at no index where the last start is not above 0, whatever lies before it.
+    SciPy's own check skips all column indices if the last entry of ``indptr`` is not positive.
 
     >>> bad = csr_array((np.ones(1), [0], [0, 1]), shape=(1, 2))
     >>> bad.indices[0] = 2
@@ -43,7 +43,7 @@ def check_csr(matrix: Any) -> None:
     starts, columns = matrix.indptr.astype(np.int64), matrix.indices
     n = len(columns)
     if len(starts) != matrix.shape[0] + 1 or starts[0] != 0 or (np.diff(starts) < 0).any():
-        raise ValueError("starts of a sparse matrix must rise from 0, one a row and one more")
+        raise ValueError("row starts of a sparse matrix must rise from 0, one per row and one more")
     if starts[-1] != n or len(matrix.data) != n:
         raise ValueError(f"a sparse matrix must end at its {n} columns, got {starts[-1]}")
     if n and not 0 <= columns.min() <= columns.max() < matrix.shape[1]:
@@ -52,7 +52,7 @@ def check_csr(matrix: Any) -> None:
 
 
 def rows_of(matrix: Counts) -> Rows:
-    """Return the arrays of a CSR matrix with the index types that the kernels are compiled for.
+    """Return the arrays of a CSR matrix with the index types for which the kernels are compiled.
 
     >>> rows_of(csr_array(np.array([[0, 2.0], [1, 0]]))).columns.tolist()
     [1, 0]
@@ -65,7 +65,7 @@ def rows_of(matrix: Counts) -> Rows:
 
 
 def dense_rows(matrix: Floats) -> Rows:
-    """Return a dense matrix as rows in which every column occurs, for the loops over counts.
+    """Return a dense matrix as sparse rows with every column present, for the loops over counts.
 
     >>> dense_rows(np.array([[0.5, 2.0], [1.0, 0.0]])).starts.tolist()
     [0, 2, 4]
@@ -76,7 +76,7 @@ def dense_rows(matrix: Floats) -> Rows:
 
 
 def centre_and_spread(matrix: Any) -> tuple[Floats, Floats]:
-    """Return mean and standard deviation of each column; 0 where nothing but rounding varies.
+    """Return mean and standard deviation per column; 0 for columns that are constant up to rounding.
 
     >>> centre_and_spread(np.array([[1.0, 0.1], [3.0, 0.1], [5.0, 0.1]]))[1].round(2).tolist()
     [1.63, 0.0]
@@ -88,9 +88,9 @@ def centre_and_spread(matrix: Any) -> tuple[Floats, Floats]:
 
 
 class Entries(NamedTuple):
-    """Which tags an image may be explained by: its own tags only, or all of them.
+    """The tags that may explain each picture: its own tags only, or all of them.
 
-    An entry is one (image, tag). The entries of image n are ``tags[starts[n]:starts[n+1]]``; its
+    An entry is a pair (picture, tag). The entries of picture n are ``tags[starts[n]:starts[n+1]]``; its
     block of values (regions × entries) is ``block[block_starts[n]:block_starts[n+1]]``.
     ``by_tag[tag_starts[c]:tag_starts[c+1]]`` are the entries of tag c.
     """
@@ -100,18 +100,18 @@ class Entries(NamedTuple):
     block_starts: Ints
     by_tag: Ints
     tag_starts: Ints
-    image_of: NDArray[np.int32]
+    picture_of: NDArray[np.int32]
 
 
 def entries_of(tags: Counts, region_starts: Ints) -> Entries:
-    """Return the entries of the images' own tags.
+    """Return the entries for the pictures' own tags.
 
     >>> entries_of(csr_array(np.array([[0, 1, 1], [1, 0, 0]])), np.array([0, 2, 5])).block_starts.tolist()
     [0, 4, 7]
     """
     _, columns, starts = rows_of(tags)
-    per_image = np.diff(starts)
-    sizes = per_image * np.diff(region_starts)
+    per_picture = np.diff(starts)
+    sizes = per_picture * np.diff(region_starts)
     tag_counts = np.bincount(columns, minlength=tags.shape[1])
     return Entries(
         starts,
@@ -119,10 +119,10 @@ def entries_of(tags: Counts, region_starts: Ints) -> Entries:
         _closed(sizes),
         np.argsort(columns, kind="stable").astype(np.int64),
         _closed(tag_counts),
-        np.repeat(np.arange(len(per_image), dtype=np.int32), per_image),
+        np.repeat(np.arange(len(per_picture), dtype=np.int32), per_picture),
     )
 
 
 def _closed(sizes: Ints) -> Ints:
-    """Return where each part starts, closed by the total."""
+    """Return the start of each part, followed by the total."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

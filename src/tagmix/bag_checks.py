@@ -1,4 +1,4 @@
-"""What makes the parts of Bags legal; each check returns the part in its one stored form."""
+"""Checks of the parts of Bags; each check returns its part in the form in which Bags stores it."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,12 +11,11 @@ from scipy.sparse import csr_array
 from tagmix.arrays import Counts, Floats, Ints, check_csr, is_sparse
 from tagmix.errors import BagsError
 
-# Counts that fit are kept in two bytes: word histograms are small whole numbers, and the loops
-# over them are bound by memory.
+# Counts up to this one are stored in two bytes, because the loops over them are bound by memory.
 SMALL = np.iinfo(np.uint16).max
-# Beyond this a double no longer counts by ones.
+# Above this, neighbouring doubles are more than 1 apart.
 MOST = 1e15
-# Columns are numbered in four bytes; names are held for each tag.
+# Column indices take four bytes; every tag has a name in memory.
 WIDEST, MOST_TAGS = 2**31, 10_000_000
 
 View = Counts | Floats
@@ -30,29 +29,28 @@ def checked_views(instances: Any) -> dict[str, View]:
     checked = {str(name): _checked_view(str(name), view) for name, view in views.items()}
     heights = {name: view.shape[0] for name, view in checked.items()}
     if len(set(heights.values())) > 1:
-        raise BagsError(
-            f"all views must have one row a region, got {heights} rows: describe the same regions."
-        )
+        raise BagsError(f"views must have one row per region, got {heights} rows: describe the same regions.")
     return checked
 
 
 def _checked_view(name: str, view: Any) -> View:
     matrix = _matrix(f"view {name!r}", view, "regions × words")
-    # The type decides and never the values: a cut of an embedding is an embedding, whatever is in it.
+    # The dtype decides, never the values: a slice of an embedding is an embedding, whatever it contains.
     if is_sparse(matrix) or matrix.dtype.kind in "bui":
         return _counts(name, csr_array(matrix))
     return _embeddings(name, matrix.astype(np.float64))
 
 
-def _array(what: str, given: Any, way_out: str) -> NDArray[Any]:
+def _array(what: str, given: Any, way_out: str, dtype: Any = None) -> NDArray[Any]:
     try:
-        return np.asarray(given)
-    except ValueError as error:
-        raise BagsError(f"{what} must be an array, got rows of unequal length: pass {way_out}.") from error
+        return np.asarray(given, dtype)
+    except (ValueError, TypeError) as error:
+        got = "rows of unequal length" if dtype is None else "other values"
+        raise BagsError(f"{what} must be an array, got {got}: pass {way_out}.") from error
 
 
 def _matrix(what: str, given: Any, rows_and_columns: str) -> Any:
-    """Return a matrix of real numbers, sparse if it came so, with every index inside."""
+    """Return a matrix of real numbers with valid indices; a sparse matrix stays sparse."""
     matrix: Any = csr_array(given) if is_sparse(given) else _array(what, given, rows_and_columns)
     if matrix.ndim != 2 or matrix.dtype.kind not in "buif":
         raise BagsError(
@@ -62,23 +60,23 @@ def _matrix(what: str, given: Any, rows_and_columns: str) -> Any:
     if is_sparse(matrix):
         try:
             matrix.check_format(full_check=True)
-            check_csr(matrix)  # which leaves out nothing
+            check_csr(matrix)  # SciPy's check has gaps
         except ValueError as error:
-            raise BagsError(f"{what} must be a sound CSR matrix, got: {error}; build it again.") from error
+            raise BagsError(f"{what} must be a valid CSR matrix, got: {error}; rebuild it.") from error
     return matrix
 
 
 def _counts(name: str, matrix: Counts) -> Counts:
     counts = matrix.copy()
     if not counts.has_canonical_format:
-        counts = counts.astype(np.float64)  # a sum of bytes may need more than a byte
+        counts = counts.astype(np.float64)  # a sum of bytes can exceed a byte
         counts.sum_duplicates()
     _finite(name, counts.data)
     if counts.data.size and counts.data.min() < 0:
         row = int(np.searchsorted(counts.indptr, int(counts.data.argmin()), side="right")) - 1
         raise BagsError(
             f"counts of view {name!r} must not be negative, got {counts.data.min()} in region {row}: "
-            "pass how often each word occurs, or a dense float matrix if these are embeddings."
+            "pass the number of times each word occurs, or a dense float matrix if these are embeddings."
         )
     if counts.data.size and counts.data.max() > MOST:
         raise BagsError(
@@ -88,7 +86,7 @@ def _counts(name: str, matrix: Counts) -> Counts:
         raise BagsError(f"view {name!r} must have fewer than {WIDEST:,} words, got {counts.shape[1]:,}.")
     counts.eliminate_zeros()
     counts.data = _smallest(counts.data)
-    if counts.nnz < WIDEST:  # four bytes a column: what the loops read, and half of what SciPy may choose
+    if counts.nnz < WIDEST:  # the loops read four-byte indices; SciPy may choose eight
         counts.indices = counts.indices.astype(np.int32, copy=False)
         counts.indptr = counts.indptr.astype(np.int32, copy=False)
     return counts
@@ -111,7 +109,7 @@ def _finite(name: str, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _embeddings(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Refuse numbers whose squares and their sums would be none."""
+    """Refuse numbers so large that sums of their squares overflow."""
     largest = float(np.abs(_finite(name, values)).max(initial=0.0))
     if largest > MOST:
         raise BagsError(
@@ -121,23 +119,23 @@ def _embeddings(name: str, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def freeze(matrix: Any) -> None:
-    """Make the arrays of a matrix, sparse or dense, refuse to be written to."""
+    """Make the arrays of a matrix, sparse or dense, read-only."""
     for array in (matrix.data, matrix.indices, matrix.indptr) if is_sparse(matrix) else (matrix,):
         array.flags.writeable = False
 
 
 def checked_offsets(offsets: Any, n_regions: int) -> Ints:
-    """Return where each image's regions start, closed by the number of regions."""
-    array = _array("offsets", offsets, "[0, regions of the first image, …]")
+    """Return the first region of each picture, followed by the number of regions."""
+    array = _array("offsets", offsets, "[0, regions of the first picture, …]")
     if array.ndim != 1 or array.size < 1 or array.dtype.kind not in "ui":
         raise BagsError(
             f"offsets must be a one-dimensional list of whole numbers, got shape {array.shape} of "
-            f"{array.dtype}: pass [0, regions of the first image, …]."
+            f"{array.dtype}: pass [0, regions of the first picture, …]."
         )
     if array[0] != 0 or array[-1] != n_regions:
-        way_out = "was the first or the last image left out of `offsets`?"
+        way_out = "is the first or the last picture missing from `offsets`?"
         if array.sum() == n_regions:
-            way_out = "if n is the regions of each image, pass np.concatenate([[0], np.cumsum(n)])."
+            way_out = "if n is the number of regions per picture, pass np.concatenate([[0], np.cumsum(n)])."
         raise BagsError(
             f"offsets must start at 0 and end at the number of regions {n_regions}, got {array[0]} … "
             f"{array[-1]}: {way_out}"
@@ -145,51 +143,73 @@ def checked_offsets(offsets: Any, n_regions: int) -> Ints:
     if np.any(np.diff(array.astype(np.int64)) < 0):
         at = int(np.argmax(np.diff(array.astype(np.int64)) < 0))
         raise BagsError(
-            f"offsets must not fall, got {array[at]} then {array[at + 1]} at image {at}: "
+            f"offsets must not fall, got {array[at]} then {array[at + 1]} at picture {at}: "
             "pass running totals, not region numbers."
         )
     return array.astype(np.int64)
 
 
 def tags_by_name(tags: Any, names: Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
-    """Return images × tags and the tags' names; what is no list of names for each image stays as it is.
+    """Return pictures × tags and the names of the tags, from lists of names or a data frame of 0 and 1.
 
-    The names, where not given, are those that occur, sorted.
+    The columns of a data frame are the names of its tags; a series of lists counts as a list. ``names``
+    fixes the order; without it the names that occur are sorted. Anything else is returned unchanged.
 
     >>> tags_by_name([["sky", "sea"], ["sky"]], None)[1]
     ['sea', 'sky']
     """
+    if hasattr(tags, "columns") and hasattr(tags, "to_numpy"):  # pandas or polars, without importing them
+        values = _array("tags", tags.to_numpy(), "0 and 1", np.float64)
+        return _frame_by_name(values, list(tags.columns), names)
+    if getattr(tags, "ndim", 0) == 1 and tags.dtype.kind == "O" and _are_names(tags.tolist()):
+        tags = tags.tolist()
     if not _are_names(tags):
         return tags, names
     order = sorted({name for row in tags for name in row}) if names is None else [str(name) for name in names]
-    column = {name: i for i, name in enumerate(order)}
-    unknown = next((name for row in tags for name in row if name not in column), None)
-    if unknown is not None:
-        raise BagsError(
-            f"tags must be among the {len(order)} tag names, got {unknown!r}: add it, or leave it out."
-        )
+    columns = _columns_of([name for row in tags for name in row], order)
     starts = np.cumsum([0, *(len(row) for row in tags)])
-    columns = np.array([column[name] for row in tags for name in row], dtype=np.int64)
     ones = np.ones(len(columns), dtype=np.uint8)
     return csr_array((ones, columns, starts), shape=(len(tags), len(order))), order
 
 
+def _frame_by_name(values: Any, columns: list[Any], names: Sequence[str] | None) -> tuple[Any, Any]:
+    """Return the values of a data frame with one column per name; labels other than str are not names."""
+    if not all(isinstance(column, str) for column in columns):
+        return values, names
+    checked_names("columns of tags", columns, len(columns))
+    if names is None:
+        return values, columns
+    placed = np.zeros((len(values), len(names)))
+    placed[:, _columns_of(columns, names)] = values
+    return placed, names
+
+
+def _columns_of(tags: list[str], order: Sequence[str]) -> Ints:
+    column = {str(name): i for i, name in enumerate(order)}
+    unknown = next((tag for tag in tags if tag not in column), None)
+    if unknown is not None:
+        raise BagsError(
+            f"tags must be among the {len(order)} tag names, got {unknown!r}: add it, or leave it out."
+        )
+    return np.array([column[tag] for tag in tags], dtype=np.int64)
+
+
 def _are_names(tags: Any) -> bool:
-    """Return whether this is a list with a list (tuple, set) of strings for each image, and not all empty."""
+    """Return whether this is a list of one list (tuple, set) of strings per picture, not all empty."""
     if not isinstance(tags, list | tuple) or not all(isinstance(row, list | tuple | set) for row in tags):
         return False
     return any(tags) and all(isinstance(name, str) for row in tags for name in row)
 
 
-def checked_tags(tags: Any, n_images: int) -> Counts | None:
-    """Return the tags as CSR of 0 and 1, one row an image."""
+def checked_tags(tags: Any, n_pictures: int) -> Counts | None:
+    """Return the tags as CSR of 0 and 1, one row per picture."""
     if tags is None:
         return None
-    matrix = csr_array(_matrix("tags", tags, "images × tags of 0 and 1, or a list of names for each image"))
-    if matrix.shape[0] != n_images:
+    matrix = csr_array(_matrix("tags", tags, "pictures × tags of 0 and 1, or one list of names per picture"))
+    if matrix.shape[0] != n_pictures:
         raise BagsError(
-            f"tags must have one row an image ({n_images}), got shape {matrix.shape}: "
-            "pass images × tags; offsets has one entry more than there are images."
+            f"tags must have one row per picture ({n_pictures}), got shape {matrix.shape}: "
+            "pass pictures × tags; offsets has one entry more than there are pictures."
         )
     if matrix.shape[1] > MOST_TAGS:
         raise BagsError(
@@ -198,20 +218,17 @@ def checked_tags(tags: Any, n_images: int) -> Counts | None:
     matrix = matrix.copy()
     matrix.eliminate_zeros()
     if np.any(matrix.data != 1):
-        raise BagsError("tags must be 0 or 1, got other values: pass True where the image has the tag.")
+        raise BagsError("tags must be 0 or 1, got other values: pass True where the picture has the tag.")
     matrix.sort_indices()
-    if matrix.nnz and np.any((np.diff(matrix.indices) == 0) & (np.diff(_row_of_entry(matrix)) == 0)):
-        raise BagsError("tags must name each tag once an image, got one twice: remove the repetition.")
+    rows = np.repeat(np.arange(n_pictures), np.diff(matrix.indptr))
+    if np.any((np.diff(matrix.indices) == 0) & (np.diff(rows) == 0)):
+        raise BagsError("tags must name each tag once per picture, got one twice: remove the repetition.")
     matrix.data = np.ones(matrix.nnz, dtype=np.uint8)
     return matrix
 
 
-def _row_of_entry(matrix: Counts) -> Ints:
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-
-
 def checked_names(what: str, names: Sequence[Any] | None, length: int) -> tuple[str, ...] | None:
-    """Return names as strings, as many as there are columns (or images), none twice."""
+    """Return distinct names as strings, one per column (or picture)."""
     if names is None:
         return None
     if not isinstance(names, Iterable) or isinstance(names, str):
@@ -226,15 +243,15 @@ def checked_names(what: str, names: Sequence[Any] | None, length: int) -> tuple[
 
 
 def checked_captions(
-    tags: Any, names: Sequence[str] | None, n_images: int, own: tuple[str, ...] | None
+    tags: Any, names: Sequence[str] | None, n_pictures: int, own: tuple[str, ...] | None
 ) -> tuple[Counts | None, tuple[str, ...] | None]:
-    """Return checked tags and their names: those given, else their ``own``, else numbered."""
+    """Return checked tags and their names: the given names, else ``own``, else numbered ones."""
     if tags is None and names is not None:
         raise BagsError(
             f"tag_names name the columns of tags, got {len(names)} names and no tags: pass tags too."
         )
     indicator, names = tags_by_name(tags, names)
-    matrix = checked_tags(indicator, n_images)
+    matrix = checked_tags(indicator, n_pictures)
     if matrix is None:
         return None, None
     n_tags = matrix.shape[1]
@@ -245,36 +262,36 @@ def checked_captions(
 
 
 def checked_index(index: Any, length: int, what: str) -> Ints:
-    """Return the numbers that an int, a slice, a mask or a list of ints stands for."""
+    """Return the indices that an int, a slice, a mask or a list of ints selects."""
     if isinstance(index, slice):
         return np.arange(length)[index]
     array = np.asarray(index)
     if array.dtype == bool and array.shape != (length,):
         raise BagsError(
-            f"a mask of {what} must have {length} entries, got shape {array.shape}: one for each."
+            f"a mask of {what} must have {length} entries, got shape {array.shape}: pass one per item."
         )
     if array.ndim > 1 or isinstance(index, tuple) or (array.size and array.dtype.kind not in "bui"):
         raise BagsError(
-            f"{what} are chosen by a whole number, a slice, a mask or a list of whole numbers, got "
+            f"{what} are indexed by a whole number, a slice, a mask or a list of whole numbers, got "
             f"{index!r:.60}: pass one of these."
         )
     try:
         return np.atleast_1d(np.arange(length)[array if array.size else array.astype(np.int64)])
-    except IndexError as error:  # an IndexError itself: it ends a `for` over bags
+    except IndexError as error:  # not a BagsError: it ends a `for` over bags
         raise IndexError(f"there are {length} {what}, got {index!r:.60}: count from 0.") from error
 
 
-def checked_pictures(pictures: Mapping[str, Any] | None, n_images: int) -> dict[str, Floats]:
-    """Return the views of whole images, dense, one row an image."""
+def checked_pictures(pictures: Mapping[str, Any] | None, n_pictures: int) -> dict[str, Floats]:
+    """Return the views of whole pictures, dense, one row per picture."""
     checked: dict[str, Floats] = {}
     if pictures is not None and not isinstance(pictures, Mapping):
-        raise BagsError(f"pictures must be views by name, got {pictures!r:.60}: pass {{name: matrix}}.")
+        raise BagsError(f"pictures must be a mapping of views, got {pictures!r:.60}: pass {{name: matrix}}.")
     for name, view in (pictures or {}).items():
-        matrix = _matrix(f"picture view {name!r}", view, "images × features")
-        if matrix.shape[0] != n_images:
+        matrix = _matrix(f"picture view {name!r}", view, "pictures × features")
+        if matrix.shape[0] != n_pictures:
             raise BagsError(
-                f"picture view {name!r} must have one row an image ({n_images}), got shape {matrix.shape}: "
-                "pass images × features."
+                f"picture view {name!r} must have one row per picture ({n_pictures}), got shape "
+                f"{matrix.shape}: pass pictures × features."
             )
         dense = matrix.toarray() if is_sparse(matrix) else matrix
         checked[str(name)] = _embeddings(str(name), dense.astype(np.float64))

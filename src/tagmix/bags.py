@@ -1,4 +1,4 @@
-"""Bags: images as sets of described regions, with the tags of the whole image."""
+"""Bags: pictures as sets of described regions, with the tags of the whole picture."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
@@ -30,27 +30,38 @@ class _Parts(NamedTuple):
 
 
 class Bags:
-    """Images as bags of regions: checked once, then frozen, then cut freely.
+    """Pictures as bags of regions: checked once, then read-only, then sliced freely.
 
     Parameters
     ----------
-    instances : counts (regions × words), or views ``{"sift": counts, "network": dense}``. The type
-        decides: sparse matrices, and dense ones of a whole-number type, are word counts; dense
-        floats are an embedding, whatever their values. Dense counts in floats: ``.astype(int)``.
-    offsets : where each image's regions start, closed by the number of regions; from the regions of
-        each image, ``np.concatenate([[0], np.cumsum(n)])``.
-    tags : a list of tag names for each image, or images × tags of 0 and 1, sparse or dense; None
-        where nobody has said.
-    tag_names, ids : names of the tags, in column order, and of the images; when left out, tags given
-        by name are sorted and others numbered.
-    pictures : views of the whole image, ``{"network": images × features}``.
+    instances : matrix, or mapping of views
+        Counts (regions × words), or several views ``{"sift": counts, "network": dense}``.
+        The dtype decides: sparse matrices, and dense ones of an integer type, are word counts; dense
+        floats are an embedding, whatever their values. Convert dense counts in floats with
+        ``.astype(int)``.
+    offsets : sequence of int
+        The first region of each picture, followed by the number of regions. From the number of
+        regions per picture: ``np.concatenate([[0], np.cumsum(n)])``.
+    tags : lists of tag names, a matrix or a data frame, optional
+        One list of names per picture (a list or a series of them), or pictures × tags of 0 and 1,
+        sparse or dense, or a data frame of 0 and 1 whose columns name the tags. None: no captions.
+    tag_names, ids : sequences of str, optional
+        Names of the tags, in column order, and of the pictures. By default, tags given by name are
+        sorted and others numbered.
+    pictures : mapping of str to matrix, optional
+        Views of the whole picture, ``{"network": pictures × features}``.
 
-    Legal, because albums have them: regions without words, images with one region or none, images
-    without tags, tags that no image has. Indexing by int, slice, mask or integer array gives Bags.
+    Notes
+    -----
+    Regions without words, pictures with one region or none, pictures without tags and tags without
+    pictures are legal, because albums have them. Indexing with an int, a slice, a mask or an integer
+    array returns Bags.
 
+    Examples
+    --------
     >>> bags = Bags(np.array([[2, 0, 1], [0, 3, 0], [1, 1, 0]]), [0, 2, 3], tags=[[1, 1], [0, 1]])
     >>> bags
-    Bags(2 images, 3 regions, 2 tags; words: 3 words)
+    Bags(2 pictures, 3 regions, 2 tags; words: 3 words)
     >>> bags[1].views["words"].toarray().tolist()
     [[1, 1, 0]]
     >>> bags.with_tags([["sky", "sea"], ["sky"]]).tag_names
@@ -68,20 +79,20 @@ class Bags:
     ) -> None:
         views = checked_views(instances)
         starts = checked_offsets(offsets, next(iter(views.values())).shape[0])
-        n_images = len(starts) - 1
+        n_pictures = len(starts) - 1
         self._set(
             _Parts(
                 views,
                 starts,
-                *checked_captions(tags, tag_names, n_images, None),
-                checked_names("ids", ids, n_images),
-                checked_pictures(pictures, n_images),
+                *checked_captions(tags, tag_names, n_pictures, None),
+                checked_names("ids", ids, n_pictures),
+                checked_pictures(pictures, n_pictures),
             )
         )
 
     @classmethod
     def _of(cls, parts: _Parts) -> Self:
-        """Wrap parts that come from checked bags, without checking them again."""
+        """Wrap parts of checked bags without checking them again."""
         bags = cls.__new__(cls)
         bags._set(parts)
         return bags
@@ -93,26 +104,26 @@ class Bags:
             freeze(matrix)
 
     def __setstate__(self, state: dict[str, _Parts]) -> None:
-        self._set(state["_parts"])  # an array comes back from a pickle open to writing
+        self._set(state["_parts"])  # unpickled arrays are writeable
 
     @property
     def views(self) -> dict[str, View]:
-        """The views of the regions by name: CSR of counts or dense embeddings."""
+        """The views of the regions by name, counts (CSR) or embeddings (dense)."""
         return {name: _outside(view) for name, view in self._parts.views.items()}
 
     @property
     def offsets(self) -> Ints:
-        """Where each image's regions start, closed by their number."""
+        """The first region of each picture, followed by the number of regions."""
         return self._parts.offsets
 
     @property
     def tags(self) -> Counts | None:
-        """Images × tags, CSR of 0 and 1; None when the bags carry no captions."""
+        """Pictures × tags, CSR of 0 and 1; None without captions."""
         return None if self._parts.tags is None else _outside(self._parts.tags)
 
     @property
     def captions(self) -> Counts:
-        """The tags, for those who cannot do without them."""
+        """The tags; raises BagsError without captions."""
         if self._parts.tags is None:
             raise BagsError("these bags have no tags: pass `tags` when making them, or use `with_tags`.")
         return _outside(self._parts.tags)
@@ -124,27 +135,27 @@ class Bags:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The names of the images."""
+        """The names of the pictures."""
         return self._parts.ids or tuple(str(i) for i in range(len(self)))
 
     @property
     def pictures(self) -> dict[str, Floats]:
-        """The views of the whole images by name."""
+        """The views of the whole pictures by name."""
         return dict(self._parts.pictures)
 
     @property
     def n_regions(self) -> int:
-        """The number of regions of all images together."""
+        """The total number of regions."""
         return int(self.offsets[-1])
 
     @property
     def n_tags(self) -> int:
-        """The number of tags; 0 when the bags carry no captions."""
+        """The number of tags; 0 without captions."""
         return 0 if self.tags is None else self.tags.shape[1]
 
     @property
     def shape(self) -> tuple[int]:
-        """The number of images, as scikit-learn's splitters ask for it."""
+        """The number of pictures, in the form that scikit-learn's splitters read."""
         return (len(self),)
 
     def __len__(self) -> int:
@@ -152,44 +163,44 @@ class Bags:
 
     def __repr__(self) -> str:
         kinds = (
-            f"{name}: {_some(view.shape[1], 'word' if is_sparse(view) else 'dimension')}"
+            f"{name}: {_plural(view.shape[1], 'word' if is_sparse(view) else 'dimension')}"
             for name, view in self._parts.views.items()
         )
-        tags = "no tags" if self.tags is None else _some(self.n_tags, "tag")
-        sizes = f"{_some(len(self), 'image')}, {_some(self.n_regions, 'region')}, {tags}"
+        tags = "no tags" if self.tags is None else _plural(self.n_tags, "tag")
+        sizes = f"{_plural(len(self), 'picture')}, {_plural(self.n_regions, 'region')}, {tags}"
         return f"Bags({sizes}; {', '.join(kinds)})"
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise BagsError(
-            "bags are not a matrix and cannot become an array: take one of bags.views, or a step for bags."
+            "bags are not a matrix and cannot become an array: use bags.views, or a transformer of bags."
         )
 
     def __getitem__(self, index: Any) -> "Bags":
-        # scikit-learn asks for bags[rows, ...]
+        # scikit-learn indexes as bags[rows, ...]
         rows = index[0] if isinstance(index, tuple) and len(index) == 2 and index[1] is Ellipsis else index
         if isinstance(rows, tuple):
-            raise BagsError(f"bags have one axis, their images, got {rows!r:.60}: use bags[[…]] for a list.")
-        images = checked_index(rows, len(self), "images")
-        if isinstance(rows, slice) and len(images) == len(self) and rows.step in (None, 1):
-            return self  # frozen, so the whole may stand for its copy
+            raise BagsError(f"bags have one axis, their pictures, got {rows!r:.60}: use bags[[…]].")
+        chosen = checked_index(rows, len(self), "pictures")
+        if isinstance(rows, slice) and len(chosen) == len(self) and rows.step in (None, 1):
+            return self  # read-only, so no copy is needed
         regions: Any
-        regions, offsets = _regions_of(self.offsets, images)
-        if isinstance(rows, slice) and rows.step in (None, 1) and len(images):
-            regions = slice(int(self.offsets[images[0]]), int(self.offsets[images[-1] + 1]))
+        regions, offsets = _regions_of(self.offsets, chosen)
+        if isinstance(rows, slice) and rows.step in (None, 1) and len(chosen):
+            regions = slice(int(self.offsets[chosen[0]]), int(self.offsets[chosen[-1] + 1]))
         parts, ids = self._parts, self.ids
         return Bags._of(
             _Parts(
                 {name: _rows(view, regions) for name, view in parts.views.items()},
                 offsets,
-                None if parts.tags is None else parts.tags[images],
+                None if parts.tags is None else parts.tags[chosen],
                 parts.tag_names,
-                tuple(ids[i] for i in images),
-                {name: view[images] for name, view in parts.pictures.items()},
+                tuple(ids[i] for i in chosen),
+                {name: view[chosen] for name, view in parts.pictures.items()},
             )
         )
 
     def shards(self, max_regions: int) -> Iterator[slice]:
-        """Yield slices of neighbouring images with at most ``max_regions`` regions, or one image.
+        """Yield slices of consecutive pictures with at most ``max_regions`` regions each, or one picture.
 
         >>> bags = Bags(np.ones((6, 2), int), [0, 2, 3, 6])
         >>> list(bags.shards(3))
@@ -203,7 +214,7 @@ class Bags:
             start = stop
 
     def select_tags(self, columns: Any) -> "Bags":
-        """Return the same images with only these tags (a mask or column numbers)."""
+        """Return the same pictures with only these tags (a mask or column indices)."""
         if self.tags is None or self.tag_names is None:
             raise BagsError("these bags have no tags to select from: pass `tags` when making them.")
         kept = checked_index(columns, self.n_tags, "tags")
@@ -211,13 +222,13 @@ class Bags:
         return Bags._of(self._parts._replace(tags=csr_array(self.tags[:, kept]), tag_names=names))
 
     def with_tags(self, tags: Any, tag_names: Sequence[str] | None = None) -> "Bags":
-        """Return the same images with other captions; None takes the captions away."""
+        """Return the same pictures with other captions; None removes the captions."""
         matrix, names = checked_captions(tags, tag_names, len(self), self.tag_names)
         return Bags._of(self._parts._replace(tags=matrix, tag_names=names))
 
     @staticmethod
     def concat(many: Sequence["Bags"]) -> "Bags":
-        """Return the images of all, in order; views, vocabularies and tags must be the same."""
+        """Return all the pictures in order; views, vocabularies and tags must be the same."""
         if not many:
             raise BagsError("concat needs at least one Bags, got none.")
         for bags in many[1:]:
@@ -236,27 +247,27 @@ class Bags:
         )
 
 
-def _some(number: int, what: str) -> str:
+def _plural(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def _regions_of(offsets: Ints, images: Ints) -> tuple[Ints, Ints]:
-    """Return the region numbers of these images and the offsets of the bags they make."""
-    lengths = offsets[images + 1] - offsets[images]
+def _regions_of(offsets: Ints, pictures: Ints) -> tuple[Ints, Ints]:
+    """Return the indices of the regions of these pictures, and the offsets of the bags they make."""
+    lengths = offsets[pictures + 1] - offsets[pictures]
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    regions = np.arange(starts[-1]) + np.repeat(offsets[images] - starts[:-1], lengths)
+    regions = np.arange(starts[-1]) + np.repeat(offsets[pictures] - starts[:-1], lengths)
     return regions, starts
 
 
 def _outside(view: Any) -> Any:
-    """Return a matrix of its own over the same frozen arrays: what is assigned to it stays outside."""
+    """Return a new matrix over the same read-only arrays: assignments to it do not reach the bags."""
     if not is_sparse(view):
         return view
     return csr_array((view.data, view.indices, view.indptr), shape=view.shape, copy=False)
 
 
 def _rows(view: Any, regions: Any) -> Any:
-    """Return these rows; neighbours share memory with the whole, so that shards cost nothing."""
+    """Return these rows; a slice shares memory with the whole matrix, so that shards are free."""
     if not (is_sparse(view) and isinstance(regions, slice)):
         return view[regions]
     starts = view.indptr[regions.start : regions.stop + 1]

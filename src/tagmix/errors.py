@@ -1,8 +1,8 @@
-"""The errors tagmix raises: each says what was expected, what came and the way out."""
+"""The errors of tagmix. Each message is one line: what was expected, what was given, and the way out."""
 
 
 def printable(text: object) -> str:
-    """Return a text with what cannot be printed escaped, so that no name breaks a line of a message.
+    """Return a text with unprintable characters escaped, so that no file name breaks a line of a message.
 
     >>> printable(f"sea{chr(7)}.jpg")[3:7] == chr(92) + "x07"
     True
@@ -11,7 +11,7 @@ def printable(text: object) -> str:
 
 
 class TagmixError(Exception):
-    """Anything tagmix refuses to do; catch this to catch them all."""
+    """Base class of all errors that tagmix raises on purpose."""
 
 
 class BagsError(TagmixError, ValueError):
@@ -19,20 +19,20 @@ class BagsError(TagmixError, ValueError):
 
 
 class ParameterError(TagmixError, ValueError):
-    """A setting is outside what the model allows."""
+    """A parameter is outside its allowed range."""
 
 
 class ModelFileError(TagmixError, ValueError):
-    """A file is not one of ours, is damaged, or was written by a newer tagmix."""
+    """A file was not written by tagmix, is damaged, or was written by a newer version."""
 
 
 class ImageError(TagmixError, ValueError):
-    """A file is not a picture that can be read, or is too large to be read safely."""
+    """A file is not a readable picture, or is too large to decode safely."""
 
 
 class AlbumError(TagmixError, ValueError):
-    """A file or folder is not an album of the format it was opened as."""
+    """A file or folder is not an album in the expected format."""
 
 
 class NetworkError(TagmixError, ValueError):
-    """A network, or the file that describes it, is missing, cannot be run, or is not the one expected."""
+    """A network or its description file is missing, cannot be run, or is not the expected one."""

@@ -1,4 +1,4 @@
-"""Every learner keeps the contract: the same calls, the same shapes, the same promises."""
+"""Every learner has the same methods, shapes and guarantees."""
 
 import numpy as np
 import pytest
@@ -8,12 +8,16 @@ import tagmix
 from tagmix import BagsError, planted_topics, sample_bags
 from tagmix.learners import LEARNERS
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # few pictures: what a warning says is no news here
-# So many topics and passes as so few pictures need.
+pytestmark = pytest.mark.filterwarnings("ignore")  # so few pictures always cause warnings
+# Small settings for few pictures. How a ridge is chosen is tested with its learner.
 QUICK = {
     "EMM": {"calibration_folds": 0, "learning": "likelihood"},
     "CorrLDA": {"n_topics": 12, "max_iter": 30},
     "TopicRidge": {"n_topics": 12},
+    "LinearRanker": {"ridge": 1.0},
+    "NaiveRegions": {"ridge": 1.0},
+    "MaxPooling": {"ridge": 1.0},
+    "CandidateEM": {"ridge": 1.0},
 }
 
 
@@ -49,7 +53,7 @@ def test_top_tags_are_the_best_scores(fitted, bags):
     np.testing.assert_allclose(np.take_along_axis(p, best, axis=1), -np.sort(-p, axis=1)[:, :3], atol=1e-9)
 
 
-def test_a_picture_alone_gets_what_it_gets_in_company(fitted, bags):
+def test_scores_of_a_picture_do_not_depend_on_the_other_pictures(fitted, bags):
     together = fitted.predict_proba(bags[100:])
     np.testing.assert_allclose(fitted.predict_proba(bags[105]), together[5:6], rtol=1e-6, atol=1e-9)
 
@@ -64,7 +68,7 @@ def test_captions_of_new_pictures_change_nothing(fitted, bags):
     np.testing.assert_array_equal(fitted.predict_proba(bare), fitted.predict_proba(bags[100:]))
 
 
-def test_a_saved_learner_comes_back_as_it_was(fitted, bags, tmp_path):
+def test_a_saved_learner_predicts_the_same_after_loading(fitted, bags, tmp_path):
     tagmix.save(fitted, tmp_path / "learner.tagmix")
     back = tagmix.load(tmp_path / "learner.tagmix")
     assert type(back) is type(fitted)
@@ -73,7 +77,7 @@ def test_a_saved_learner_comes_back_as_it_was(fitted, bags, tmp_path):
 
 def test_regions_share_their_picture_among_tags_and_stay_within_a_caption(fitted, bags):
     if not hasattr(fitted, "predict_regions"):
-        pytest.skip("it ranks whole pictures only")
+        pytest.skip("ranks whole pictures only")
     test = bags[100:]
     free, guided = fitted.predict_regions(test), fitted.predict_regions(test, captioned=True)
     own = np.repeat(test.captions.toarray() > 0, np.diff(test.offsets), axis=0)

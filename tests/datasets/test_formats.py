@@ -256,8 +256,8 @@ def test_broken_photos_and_sidecars_are_set_aside(tmp_path):
 # --- finding the format
 
 
-def test_what_no_reader_knows_is_refused_with_the_names_of_the_formats(tmp_path):
-    with pytest.raises(AlbumError, match=r"got neither: check the path, .* jsonl, folder, csv, coco"):
+def test_an_unknown_format_is_refused_with_the_names_of_the_formats(tmp_path):
+    with pytest.raises(AlbumError, match=r"got another file: check the path, .* jsonl, folder, csv, coco"):
         open_album(text(tmp_path / "x.docx", "Dear all"))
     for spec in (tmp_path / "y.docx", "nothing", "docx:x", str(tmp_path / "gone.json"), "a\0b", "x" * 5000):
         with pytest.raises(AlbumError, match=r"does not exist: check the path, .* jsonl, folder, csv, coco"):
@@ -265,9 +265,9 @@ def test_what_no_reader_knows_is_refused_with_the_names_of_the_formats(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["photos.tagmix", "photos", "photos.json", "photos.jsonl"])
-def test_a_file_of_our_own_that_is_no_album_is_told_by_its_content(tmp_path, name):
+def test_a_model_in_place_of_an_album_is_recognised_by_its_content(tmp_path, name):
     save(Bags(np.ones((1, 2), int), [0, 1]), tmp_path / name)
-    with pytest.raises(AlbumError, match="is a tagmix model or bags, not an album"):
+    with pytest.raises(AlbumError, match="must be an album, got a tagmix model or bags"):
         open_album(tmp_path / name)
 
 

@@ -66,9 +66,9 @@ def test_bad_arguments_are_refused(tmp_path):
         draw_scene(rng, kind="moonbase")
     with pytest.raises(ValueError, match="at least 48"):
         draw_scene(rng, size=(20, 20))
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="n must be at least 1"):
         draw_album(tmp_path, 0)
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(ValueError, match="split must be a fraction from 0 to 1"):
         draw_album(tmp_path, 1, split=1.5)
 
 

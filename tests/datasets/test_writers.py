@@ -91,9 +91,9 @@ def test_labelme_refuses_what_it_cannot_hold_and_shared_names(tmp_path):
     with pytest.raises(AlbumError, match="mask"):
         WRITERS["labelme"](album_in(tmp_path / "y", masks=True), tmp_path / "y")
     root = (tmp_path / "z").resolve()
-    twins = Album((Item(root / "a.png", id="a.png"), Item(root / "a.jpg", id="a.jpg")), root)
-    with pytest.raises(AlbumError, match="share"):
-        WRITERS["labelme"](twins, root)
+    alike = Album((Item(root / "a.png", id="a.png"), Item(root / "a.jpg", id="a.jpg")), root)
+    with pytest.raises(AlbumError, match="need the same file"):
+        WRITERS["labelme"](alike, root)
     assert not list(tmp_path.rglob("*.json"))
 
 

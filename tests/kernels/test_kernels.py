@@ -73,7 +73,7 @@ def infer(kernels, problem, own, bounded, many_rates, n_threads=1):
     rows, starts, entries, log_words, rates, counts, _ = problem
     rng = np.random.default_rng(2)
     rates = rates * rng.gamma(5.0, 1.0, (N_IMAGES, 1)) if many_rates else rates
-    row = entries.image_of if many_rates else 0
+    row = entries.picture_of if many_rates else 0
     if own:
         block = np.zeros(entries.block_starts[-1])
         reference.add_evidence_of_own(rows, log_words, 0.5, starts, entries, block)
@@ -86,7 +86,7 @@ def infer(kernels, problem, own, bounded, many_rates, n_threads=1):
         S = np.repeat(np.diff(starts) / N_TAGS, N_TAGS)
     r, bound, n_iter = np.zeros(N_IMAGES), np.zeros(N_IMAGES), np.zeros(N_IMAGES, dtype=np.int64)
     guide = rng.normal(0, 1, len(S))
-    kernels.infer_images(*args, guide, rates, bounded, 1e-8, 500, S, r, bound, n_iter, n_threads)
+    kernels.infer_pictures(*args, guide, rates, bounded, 1e-8, 500, S, r, bound, n_iter, n_threads)
     return block, S, r, bound, n_iter
 
 
@@ -110,8 +110,8 @@ def test_two_threads_give_the_same_bits_as_one(problem, own):
 @pytest.mark.parametrize("n_tags", [2, 50])
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("rates_of", ["all", "each"])
-def test_images_of_one_and_of_500_regions_under_rates_far_apart_are_inferred_exactly(n_tags, own, rates_of):
-    # The rates r of such images lie e^35 apart: one table must hold them all.
+def test_pictures_of_one_and_of_500_regions_under_rates_far_apart_are_inferred_exactly(n_tags, own, rates_of):
+    # The rates r of such pictures lie e^35 apart: one table must hold them all.
     rng = np.random.default_rng(n_tags)
     sizes = np.array([500, 0, 1, 7, 500, 1])
     rates = np.exp(rng.choice([-15.0, 0.0, 15.0], (len(sizes) if rates_of == "each" else 1, n_tags)))
@@ -128,7 +128,7 @@ def test_images_of_one_and_of_500_regions_under_rates_far_apart_are_inferred_exa
         block, S = evidence.copy(), np.repeat(sizes / widths, widths)
         r, bound, n_iter = np.zeros(6), np.zeros(6), np.zeros(6, dtype=np.int64)
         args = block, block_starts, starts, entry_rates, np.zeros(len(S)), rates
-        kernels.infer_images(*args, True, 1e-9, 2000, S, r, bound, n_iter)
+        kernels.infer_pictures(*args, True, 1e-9, 2000, S, r, bound, n_iter)
         answers.append((block, S, r, bound))
     for a, b in zip(*answers, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-10)
@@ -167,7 +167,7 @@ def test_sums_of_theta_equal_their_definition(problem):
     S, r = rng.random(len(entries.tags)), rng.gamma(1.0, 0.5, N_IMAGES)
     r[3] = 0.0
     slow_sums, fast_sums = (
-        kernels.theta_sums(S, entries.tags, entries.image_of, rates[0], r)
+        kernels.theta_sums(S, entries.tags, entries.picture_of, rates[0], r)
         for kernels in (reference, compiled)
     )
     np.testing.assert_allclose(fast_sums, slow_sums, rtol=1e-12)

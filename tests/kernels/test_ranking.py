@@ -13,14 +13,14 @@ from tagmix.model.margin import MarginData, prepare
 KERNELS = pytest.mark.parametrize("kernels", [compiled, reference], ids=["compiled", "reference"])
 
 
-def lopsided(seed: int, n_images: int = 23, n_tags: int = 17, filled: float = 0.4) -> MarginData:
-    """Images with no tags, all tags, many tags and few; empty rows of z̄; equal values of z̄."""
+def lopsided(seed: int, n_pictures: int = 23, n_tags: int = 17, filled: float = 0.4) -> MarginData:
+    """Pictures with no tags, all tags, many tags and few; empty rows of z̄; equal values of z̄."""
     rng = np.random.default_rng(seed)
-    zbar = rng.integers(1, 5, (n_images, n_tags)) * (rng.random((n_images, n_tags)) < filled) / 16
-    zbar[rng.random(n_images) < 0.2] = 0.0
-    own = rng.random((n_images, n_tags)) < rng.choice([0.0, 0.1, 0.3, 0.8, 1.0], (n_images, 1))
+    zbar = rng.integers(1, 5, (n_pictures, n_tags)) * (rng.random((n_pictures, n_tags)) < filled) / 16
+    zbar[rng.random(n_pictures) < 0.2] = 0.0
+    own = rng.random((n_pictures, n_tags)) < rng.choice([0.0, 0.1, 0.3, 0.8, 1.0], (n_pictures, 1))
     own[0], own[1] = False, True
-    return prepare(csr_array(zbar), csr_array(own.astype(float)), nu2=1.7, n_total=n_images)
+    return prepare(csr_array(zbar), csr_array(own.astype(float)), nu2=1.7, n_total=n_pictures)
 
 
 def some_weights(seed: int, n_tags: int = 17) -> list[np.ndarray]:
@@ -38,7 +38,7 @@ def dense(data: MarginData) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pairs(data: MarginData, weights: np.ndarray) -> list[tuple[int, int, int, float]]:
-    """List every violated pair as (image, own tag, other tag, hinge)."""
+    """List every violated pair as (picture, own tag, other tag, hinge)."""
     zbar, own = dense(data)
     listed = []
     for n in range(data.n_images):
@@ -102,19 +102,19 @@ def test_a_plane_is_the_sum_over_listed_pairs(kernels, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_counts_are_those_of_listed_pairs(kernels, seed):
     data = lopsided(seed)
-    image_of_own = np.repeat(np.arange(data.n_images), np.diff(data.own_starts))
+    picture_of_own = np.repeat(np.arange(data.n_images), np.diff(data.own_starts))
     for weights in some_weights(seed):
         expected_own, expected_others = np.zeros((2, data.n_images, data.n_tags))
         for n, i, j, _ in pairs(data, weights):
             expected_own[n, i] += 1
             expected_others[n, j] += 1
         own, others = whole_counts(kernels, data, weights[None], np.ones(1))
-        np.testing.assert_array_equal(own, expected_own[image_of_own, data.own_columns])
+        np.testing.assert_array_equal(own, expected_own[picture_of_own, data.own_columns])
         np.testing.assert_array_equal(others, expected_others)
 
 
 @KERNELS
-def test_counts_touch_only_the_images_asked_for(kernels):
+def test_counts_touch_only_the_pictures_asked_for(kernels):
     data, points = lopsided(1), np.array(some_weights(1)[2:3])
     own, others = np.zeros(data.own_columns.size), np.zeros((data.n_images, data.n_tags))
     kernels.add_counts(*data[:-2], points, np.ones(1), 4, 9, own, others)
@@ -147,13 +147,13 @@ def test_the_slope_is_the_derivative_of_the_risk_away_from_kinks(kernels):
 def test_own_tags_are_found_where_zbar_stores_them(kernels):
     data = lopsided(2)
     own_at = kernels.find_own(data.columns, data.starts, data.own_columns, data.own_starts)
-    image_of_own = np.repeat(np.arange(data.n_images), np.diff(data.own_starts))
+    picture_of_own = np.repeat(np.arange(data.n_images), np.diff(data.own_starts))
     zbar, _ = dense(data)
     stored = own_at >= 0
-    np.testing.assert_array_equal(stored, zbar[image_of_own, data.own_columns] > 0)
+    np.testing.assert_array_equal(stored, zbar[picture_of_own, data.own_columns] > 0)
     np.testing.assert_array_equal(data.columns[own_at[stored]], data.own_columns[stored])
     np.testing.assert_array_equal(
-        np.searchsorted(data.starts, own_at[stored], side="right") - 1, image_of_own[stored]
+        np.searchsorted(data.starts, own_at[stored], side="right") - 1, picture_of_own[stored]
     )
 
 

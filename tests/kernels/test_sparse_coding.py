@@ -24,27 +24,27 @@ class Solved(NamedTuple):
 
 
 def solve(evidence, region_starts, rates, *, kernels=compiled, tolerance=TOLERANCE, max_iter=200) -> Solved:
-    n_images = region_starts.size - 1
-    found = Solved(np.empty((n_images, evidence.shape[1])), np.empty(n_images), np.empty(n_images))
-    kernels.map_images(evidence, region_starts, rates, tolerance, max_iter, *found, 0, n_images)
+    n_pictures = region_starts.size - 1
+    found = Solved(np.empty((n_pictures, evidence.shape[1])), np.empty(n_pictures), np.empty(n_pictures))
+    kernels.map_pictures(evidence, region_starts, rates, tolerance, max_iter, *found, 0, n_pictures)
     return found
 
 
-def word_evidence(n_images, n_tags, n_regions, kappa, seed) -> tuple[Floats, Ints]:
-    """κ x log β of regions of 60 words, each from one of the few topics β ~ Dirichlet(0.05) of its image."""
+def word_evidence(n_pictures, n_tags, n_regions, kappa, seed) -> tuple[Floats, Ints]:
+    """Return κ x log β of regions of 60 words from one of the picture's few topics β ~ Dirichlet(0.05)."""
     rng = np.random.default_rng(seed)
     topics = np.maximum(rng.gamma(0.05, size=(n_tags, 1000)), 1e-250)
     topics /= topics.sum(axis=1, keepdims=True)
-    image_tags = rng.integers(n_tags, size=(n_images, max(1, n_regions // 2)))
-    region_tags = image_tags[:, rng.integers(image_tags.shape[1], size=n_regions)].ravel()
+    picture_tags = rng.integers(n_tags, size=(n_pictures, max(1, n_regions // 2)))
+    region_tags = picture_tags[:, rng.integers(picture_tags.shape[1], size=n_regions)].ravel()
     words = np.array([rng.multinomial(60, topics[tag]) for tag in region_tags])
-    return kappa * (words @ np.log(topics).T), np.arange(n_images + 1) * n_regions
+    return kappa * (words @ np.log(topics).T), np.arange(n_pictures + 1) * n_regions
 
 
-def normal_evidence(n_images, n_tags, n_regions, spread, seed) -> tuple[Floats, Ints]:
+def normal_evidence(n_pictures, n_tags, n_regions, spread, seed) -> tuple[Floats, Ints]:
     """Evidence without structure: mixtures that fit a region are many, supports are large."""
     rng = np.random.default_rng(seed)
-    return spread * rng.normal(size=(n_images * n_regions, n_tags)), np.arange(n_images + 1) * n_regions
+    return spread * rng.normal(size=(n_pictures * n_regions, n_tags)), np.arange(n_pictures + 1) * n_regions
 
 
 def some_rates(n_tags, seed=0) -> Floats:
@@ -71,7 +71,7 @@ def kkt_residual(evidence, rates, theta) -> float:
     return max(g.max() - 1.0, np.abs(g[theta > 0] - 1.0).max())
 
 
-def images(evidence, region_starts):
+def pictures(evidence, region_starts):
     return [evidence[a:b] for a, b in pairwise(region_starts)]
 
 
@@ -79,14 +79,14 @@ def images(evidence, region_starts):
 @pytest.mark.parametrize("n_regions", [1, 3, 10])
 @pytest.mark.parametrize("n_tags", [2, 5, 50, 2000])
 @pytest.mark.parametrize("kappa", [1.0, 0.1, 0.02])
-def test_the_optimality_conditions_hold_for_images_of_words(kernels, kappa, n_tags, n_regions):
+def test_the_optimality_conditions_hold_for_pictures_of_words(kernels, kappa, n_tags, n_regions):
     evidence, starts = word_evidence(10, n_tags, n_regions, kappa, seed=n_tags + n_regions)
     rates = some_rates(n_tags)
     found = solve(evidence, starts, rates, kernels=kernels)
     assert found.theta.min() >= 0.0
     np.testing.assert_allclose(found.theta @ rates[0], n_regions, rtol=1e-13)
-    for image, theta, residual in zip(images(evidence, starts), found.theta, found.residual, strict=True):
-        recomputed = kkt_residual(image, rates[0], theta)
+    for picture, theta, residual in zip(pictures(evidence, starts), found.theta, found.residual, strict=True):
+        recomputed = kkt_residual(picture, rates[0], theta)
         assert recomputed <= TOLERANCE
         np.testing.assert_allclose(residual, recomputed, rtol=0, atol=1e-11)
 
@@ -98,7 +98,7 @@ def test_the_optimality_conditions_hold_for_evidence_without_structure(spread, n
     evidence, starts = normal_evidence(20, n_tags, n_regions, spread, seed=n_regions)
     rates = some_rates(n_tags)
     theta = solve(evidence, starts, rates).theta
-    assert max(map(lambda x, t: kkt_residual(x, rates[0], t), images(evidence, starts), theta)) <= TOLERANCE
+    assert max(map(lambda x, t: kkt_residual(x, rates[0], t), pictures(evidence, starts), theta)) <= TOLERANCE
 
 
 @pytest.mark.parametrize("n_tags", [5, 50, 1000])
@@ -109,8 +109,8 @@ def test_compiled_and_reference_reach_the_same_optimum(spread, n_tags):
     fast, plain = solve(evidence, starts, rates), solve(evidence, starts, rates, kernels=reference)
     np.testing.assert_allclose(fast.theta, plain.theta, rtol=0, atol=1e-6)
     np.testing.assert_array_equal(fast.theta > 0, plain.theta > 0)
-    for image, mine, theirs in zip(images(evidence, starts), fast.theta, plain.theta, strict=True):
-        difference = objective(image, rates[0], mine) - objective(image, rates[0], theirs)
+    for picture, mine, theirs in zip(pictures(evidence, starts), fast.theta, plain.theta, strict=True):
+        difference = objective(picture, rates[0], mine) - objective(picture, rates[0], theirs)
         assert abs(difference) <= 1e-9
 
 
@@ -137,13 +137,15 @@ def test_a_general_solver_finds_the_same_optimum(kappa, n_tags, n_regions):
     evidence, starts = word_evidence(5, n_tags, n_regions, kappa, seed=1)
     rates = some_rates(n_tags)
     found = solve(evidence, starts, rates)
-    for image, theta, gap in zip(images(evidence, starts), found.theta, found.gap, strict=True):
-        other = dense_optimum(image, rates[0])
-        ours, theirs = objective(image, rates[0], theta), objective(image, rates[0], other)
+    for picture, theta, gap in zip(pictures(evidence, starts), found.theta, found.gap, strict=True):
+        other = dense_optimum(picture, rates[0])
+        ours, theirs = objective(picture, rates[0], theta), objective(picture, rates[0], other)
         assert ours >= theirs - 1e-9
         assert theirs >= ours - 1e-7
         assert theirs - ours <= gap + 1e-9
-        np.testing.assert_allclose(log_mixture(image, theta), log_mixture(image, other), rtol=0, atol=1e-3)
+        np.testing.assert_allclose(
+            log_mixture(picture, theta), log_mixture(picture, other), rtol=0, atol=1e-3
+        )
 
 
 def test_the_gap_bounds_what_is_missing_when_the_sweeps_run_out():
@@ -152,10 +154,10 @@ def test_the_gap_bounds_what_is_missing_when_the_sweeps_run_out():
     best, early = solve(evidence, starts, rates), solve(evidence, starts, rates, max_iter=1)
     assert np.all(early.gap >= 0.0)
     assert np.any(early.residual > TOLERANCE)
-    for n, image in enumerate(images(evidence, starts)):
-        missing = objective(image, rates[0], best.theta[n]) - objective(image, rates[0], early.theta[n])
+    for n, picture in enumerate(pictures(evidence, starts)):
+        missing = objective(picture, rates[0], best.theta[n]) - objective(picture, rates[0], early.theta[n])
         assert -1e-9 <= missing <= early.gap[n] + 1e-9
-        recomputed = kkt_residual(image, rates[0], early.theta[n])
+        recomputed = kkt_residual(picture, rates[0], early.theta[n])
         np.testing.assert_allclose(early.residual[n], recomputed, rtol=1e-9, atol=1e-12)
 
 
@@ -165,10 +167,10 @@ def test_no_tag_that_the_unscreened_optimum_uses_is_screened_at_any_point(spread
     plain = solve(evidence, starts, np.ones((1, 300)), kernels=reference, tolerance=1e-10).theta
     rng = np.random.default_rng(5)
     n_screened = 0
-    for image, optimum in zip(images(evidence, starts), plain, strict=True):
+    for picture, optimum in zip(pictures(evidence, starts), plain, strict=True):
         for closeness in (0.0, 0.9, 0.999, 0.99999):
             point = closeness * optimum + (1 - closeness) * 10 * rng.dirichlet(np.ones(300))
-            g = scores(image, np.ones(300), point)
+            g = scores(picture, np.ones(300), point)
             screened = g < g.max() * compiled._least_ratio(10 * np.log(g.max()))
             n_screened += screened.sum()
             assert not np.any(screened & (optimum > 0))
@@ -236,12 +238,12 @@ def test_more_than_nine_in_ten_of_two_thousand_tags_are_exactly_zero():
 def test_the_solution_is_a_fixed_point_of_the_multiplicative_update():
     evidence, starts = normal_evidence(20, 200, 10, 1.0, seed=9)
     rates = some_rates(200)
-    for image, theta in zip(images(evidence, starts), solve(evidence, starts, rates).theta, strict=True):
-        np.testing.assert_allclose(theta * scores(image, rates[0], theta), theta, rtol=TOLERANCE)
+    for picture, theta in zip(pictures(evidence, starts), solve(evidence, starts, rates).theta, strict=True):
+        np.testing.assert_allclose(theta * scores(picture, rates[0], theta), theta, rtol=TOLERANCE)
 
 
 @pytest.mark.parametrize("kernels", [compiled, reference], ids=["compiled", "reference"])
-class TestDegenerateImages:
+class TestDegeneratePictures:
     def test_no_regions_give_no_tags(self, kernels):
         found = solve(np.empty((0, 3)), np.array([0, 0]), np.ones((1, 3)), kernels=kernels)
         assert found.theta.tolist() == [[0.0, 0.0, 0.0]]
@@ -284,7 +286,7 @@ class TestDegenerateImages:
         evidence[::2, 5] = -np.inf
         found = solve(evidence, starts, np.ones((1, 12)), kernels=kernels)
         assert np.all(found.theta[:, 3] == 0.0)
-        residuals = map(lambda x, t: kkt_residual(x, np.ones(12), t), images(evidence, starts), found.theta)
+        residuals = map(lambda x, t: kkt_residual(x, np.ones(12), t), pictures(evidence, starts), found.theta)
         assert max(residuals) <= TOLERANCE
 
     def test_evidence_thousands_of_nats_apart_is_solved(self, kernels):

@@ -78,7 +78,7 @@ def optimum_with_a_slack_for_each_pair(zbar, tags, nu1: float, nu2: float) -> fl
     return float(found.fun)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_optimum_agrees_with_an_explicit_program_over_all_pairs(seed):
     zbar, tags = small_problem(seed)
     nu1, nu2 = [0.1, 0.03, 0.01, 0.003][seed % 4], [1.0, 0.5][seed % 2]

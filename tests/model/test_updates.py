@@ -132,6 +132,16 @@ def test_mu_is_the_maximiser_that_scipy_finds():
             assert words_objective(other, 0.3, statistics) < words_objective(model.mu, 0.3, statistics)
 
 
+def test_mu_is_updated_with_the_eta_just_learnt():
+    before, statistics = Words(RNG.gamma(1.0, 2.0, (3, 4)) + 0.1, 5.0), RNG.gamma(1.0, 2.0, (3, 4))
+    after = before.updated(statistics, learn_prior=True)
+    assert after.eta == best_eta(before.E_log_beta)
+    assert abs(after.eta - before.eta) > 1
+    np.testing.assert_allclose(after.mu, after.eta + statistics, rtol=1e-14)
+    kept = before.updated(statistics, learn_prior=False)
+    np.testing.assert_allclose(kept.mu, 5.0 + statistics, rtol=1e-14)
+
+
 def test_the_divergence_of_words_is_the_one_written_out():
     model = Multinomial(RNG.gamma(1.0, 2.0, (3, 4)) + 0.1, 0.3)
     np.testing.assert_allclose(

@@ -25,7 +25,7 @@ def infer(evidence, rates, bounded, kernels=compiled):
     block, S = evidence.ravel().copy(), np.full(n_tags, n_regions / n_tags)
     r, bound, n_iter = np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.int64)
     starts = np.array([0, n_regions * n_tags]), np.array([0, n_tags])
-    kernels.infer_images(
+    kernels.infer_pictures(
         block, *starts, rates, np.zeros(n_tags), rates[None], bounded, 1e-10, 5000, S, r, bound, n_iter
     )
     return block.reshape(n_regions, n_tags), S, float(r[0]), float(bound[0])

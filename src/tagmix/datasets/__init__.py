@@ -1,4 +1,4 @@
-"""Albums from files and back. A new format is one file and one line in READERS (and WRITERS)."""
+"""Readers and writers of albums. A new format is one file and one line in READERS (and WRITERS)."""
 
 import os
 from collections.abc import Callable
@@ -37,20 +37,21 @@ WRITERS: dict[str, Callable[[Album, str | os.PathLike[str]], None]] = {
     "labelme": write_labelme,
 }
 ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv", ".xml": "labelme"}
-HEAD = 2**16  # bytes of a file to tell formats apart by
+HEAD = 2**16  # bytes read to detect the format of a file
 
 
 def open_album(spec: str | os.PathLike[str], **options: Any) -> Album:
-    """Return the album at ``FORMAT:PATH``, or at a path whose format is found from its name and content.
+    """Return the album at ``FORMAT:PATH``, or at a path whose format is detected from its name and content.
 
-    Options are those of the format's reader.
+    The options are those of the format's reader. Invalid entries are skipped and listed in
+    ``album.problems``.
     """
     text = os.fspath(spec)
     name, colon, rest = text.partition(":")
     if colon and name in READERS:
         return READERS[name](Path(rest).expanduser(), **options)
     path = Path(text).expanduser()
-    if os.path.isdir(path):  # without an error for names that are too long
+    if os.path.isdir(path):  # no error for names that are too long
         return READERS[_folder_format(path)](path, **options)
     return READERS[_file_format(path)](path, **options)
 
@@ -63,25 +64,25 @@ def _file_format(path: Path) -> str:
     if suffix == ".json" and is_file(path):
         return "labelme" if _is_labelme(path.parent, path.name) else "coco"
     raise AlbumError(
-        f"{shown(os.fspath(path))} must be a folder, .jsonl, .csv or .json, got neither: check the path, or "
-        f"name the format as in FORMAT:PATH, one of {', '.join(READERS)}"
+        f"{shown(os.fspath(path))} must be a folder, .jsonl, .csv or .json, got another file: check the "
+        f"path, or pass FORMAT:PATH with one of the formats {', '.join(READERS)}"
     )
 
 
 def _check_there(path: Path) -> None:
-    """Refuse a path without anything, and files of our own that are no album."""
+    """Refuse a path that does not exist, and files of tagmix other than albums."""
     name = shown(os.fspath(path))
     if not os.path.exists(path):
         raise AlbumError(
-            f"{name} does not exist: check the path, or name the format as in FORMAT:PATH, one of "
+            f"{name} does not exist: check the path, or pass FORMAT:PATH with one of the formats "
             f"{', '.join(READERS)}"
         )
     if is_file(path) and _head(path).startswith(MAGIC):
-        raise AlbumError(f"{name} is a tagmix model or bags, not an album: give the album it was made from")
+        raise AlbumError(f"{name} must be an album, got a tagmix model or bags: pass the album itself")
 
 
 def _head(path: Path) -> bytes:
-    """Return the beginning of a file; nothing if it cannot be read."""
+    """Return the beginning of a file; empty if it cannot be read."""
     try:
         with path.open("rb") as stream:
             return stream.read(HEAD)
@@ -98,13 +99,13 @@ def _folder_format(folder: Path) -> str:
         any(folder.glob("*words.txt")) or any(folder.glob("*dictionary.txt"))
     ):
         return "corel5k"
-    # the first few decide: a folder of photos may have many sidecars
+    # a sample is enough: a folder of photos can have many sidecars
     notes = islice(files_below(folder, frozenset({".json", ".xml"})), 8)
     return "labelme" if any(_is_labelme(folder, name) for name in notes) else "folder"
 
 
 def _is_labelme(folder: Path, name: str) -> bool:
-    if not holds(folder, name):  # a pipe, or a link that leads out
+    if not holds(folder, name):  # a pipe, or a link out of the folder
         return False
     head = _head(folder / name)
     return b"<annotation>" in head or (b'"shapes"' in head and b'"images"' not in head)

@@ -1,4 +1,4 @@
-"""Albums: pictures with their tags and, where somebody drew them, the regions the tags mean."""
+"""Albums: pictures with their tags and, optionally, the regions that the tags mean."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ __all__ = ["Album", "Item", "Runs", "TrueRegion"]
 
 @dataclass(frozen=True)
 class Album:
-    """Pictures and what is known about them, in the order of their file; cutting an album gives an album.
+    """Pictures with tags and true regions, in file order; a slice of an album is an album.
 
-    ``problems`` has one line for each entry that was set aside when the album was read.
+    ``problems`` has one line per entry that was skipped while reading.
 
     >>> album = Album((Item(Path("/a/1.jpg"), ("sky", "sea")), Item(Path("/a/2.jpg"), ("sky",))), Path("/a"))
     >>> album
@@ -53,29 +53,29 @@ class Album:
         return f"Album({len(self):,} pictures, {tags:,} tags, {len(self.problems):,} problems)"
 
     def tag_counts(self) -> dict[str, int]:
-        """Return on how many pictures each tag is, the most frequent first, equals by name."""
+        """Return the number of pictures per tag, most frequent first, ties by name."""
         counts = Counter(tag for item in self.items for tag in item.tags)
         return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
     def split(self, name: str) -> "Album":
-        """Return the pictures of one part, such as "train"; AlbumError if no picture is in it."""
+        """Return the pictures of one part, such as "train"; raise AlbumError if there are none."""
         chosen = tuple(item for item in self.items if item.split == name)
         if not chosen:
             known = sorted({item.split for item in self.items if item.split is not None})
             raise AlbumError(
-                f"split must be one of {known or 'no parts'} in this album, got {name!r}: choose one or none"
+                f"split must be one of {known or 'no parts'} of this album, got {name!r}: choose one, or none"
             )
         return replace(self, items=chosen)
 
     def without(self, name: str) -> "Album":
-        """Return all pictures but those of one part, such as "test"."""
+        """Return all pictures except those of one part, such as "test"."""
         return replace(self, items=tuple(item for item in self.items if item.split != name))
 
     def keep_tags(self, min_count: int = 4) -> "Album":
-        """Return the album with only the tags on at least ``min_count`` pictures; all pictures stay.
+        """Return the album with only the tags of at least ``min_count`` pictures; all pictures stay.
 
-        The paper keeps tags seen more than three times: a tag seen once or twice is a name, not a class.
-        Regions stay as they are, they are the truth to measure against.
+        The paper keeps tags that occur more than three times. Regions are unchanged: they are the truth for
+        evaluation.
         """
         counts = self.tag_counts()
         kept = {tag for tag, count in counts.items() if count >= min_count}
@@ -83,9 +83,9 @@ class Album:
         return replace(self, items=tuple(items))
 
     def mask_of(self, item: Item, shape: tuple[int, ...]) -> truth.Labels:
-        """Return the mask's own numbers at the height and width of a decoded picture, 0 where unnamed."""
+        """Return the mask at the height and width of a decoded picture; 0 for values without a name."""
         return truth.mask_of(item, self.mask_labels, shape)
 
     def region_truth(self, item: Item, shape: tuple[int, ...]) -> truth.RegionTruth:
-        """Return a label for each pixel of a decoded picture of this shape, and the labels' names."""
+        """Return a label per pixel for a decoded picture of this shape, and the names of the labels."""
         return truth.region_truth(item, self.mask_labels, shape)

@@ -22,7 +22,7 @@ from tagmix.images.decode import decode_labels, size_of
 
 
 def read_coco(path: str | os.PathLike[str], *, images: str | os.PathLike[str] | None = None) -> Album:
-    """Return the album in a COCO file; ``images`` is the folder of the pictures, if not the file's own."""
+    """Return the album in a COCO file; ``images`` is the folder of the pictures, by default its own."""
     file = Path(path)
     content = read_json(file)
     pictures = content.get("images") if isinstance(content, Mapping) else None
@@ -38,11 +38,11 @@ def read_coco(path: str | os.PathLike[str], *, images: str | os.PathLike[str] | 
             if not isinstance(picture, Mapping) or not _is_id(picture.get("id")):
                 raise AlbumError(f"must be an object with an id, got {shown(picture)}")
             if picture["id"] in seen:
-                raise AlbumError(f"id {shown(picture['id'])} is there twice: the first entry counts")
+                raise AlbumError(f"id {shown(picture['id'])} occurs twice: the first entry is used")
             seen.add(picture["id"])
             collector.add(where, _record(picture, notes.pop(picture["id"], []), categories, collector))
     for picture_id in notes.keys() - seen:
-        collector.problem("annotations", f"image_id {shown(picture_id)} is no picture's")
+        collector.problem("annotations", f"image_id {shown(picture_id)} has no picture")
     return collector.album()
 
 
@@ -89,12 +89,12 @@ def _record(
                 continue
             category = note.get("category_id")
             if not _is_id(category) or category not in categories:
-                raise AlbumError(f"category_id {shown(category)} is no category's")
+                raise AlbumError(f"category_id {shown(category)} has no category")
             tags.append(categories[category])
             regions += _regions(categories[category], note)
     return {
         "image": picture.get("file_name"),
-        "tags": picture.get("tags", tags),  # ours: COCO itself has no tags of the whole picture
+        "tags": picture.get("tags", tags),  # our extension: COCO has no tags of the whole picture
         "split": picture.get("split"),
         "regions": regions,
     }
@@ -107,7 +107,7 @@ def _words(caption: Any) -> tuple[str, ...]:
 
 
 def _regions(tag: str, note: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the regions of one annotation: each part of its outline, or its runs, or else its box."""
+    """Yield the regions of one annotation: its polygons, its runs, or else its box."""
     outline = note.get("segmentation")
     if isinstance(outline, Mapping):
         yield {"tag": tag, "runs": outline}
@@ -121,9 +121,9 @@ def _regions(tag: str, note: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def write_coco(album: Album, path: str | os.PathLike[str]) -> None:
-    """Write an album as COCO instances; label masks become one region of runs a label.
+    """Write an album as COCO instances; label masks become one region of runs per label.
 
-    Tags and split of a picture go into its entry as ``tags`` and ``split``, which other programs pass over.
+    Tags and split of a picture are written as ``tags`` and ``split``, which other programs ignore.
     """
     file = Path(path)
     regions = {item.id: [*_mask_regions(album, item), *item.regions] for item in album}
@@ -164,9 +164,7 @@ def _geometry(region: TrueRegion) -> dict[str, Any]:
         outline = {"size": [region.runs.height, region.runs.width], "counts": region.runs.counts}
         return {"segmentation": outline, "bbox": ends, "area": int(rows.size)}
     if region.box is None:
-        raise AlbumError(
-            f"region {region.tag!r} must have a box, a polygon or runs: leave it out of the item"
-        )
+        raise AlbumError(f"region {region.tag!r} must have a box, a polygon or runs: remove it from the item")
     x, y, width, height = region.box
     return {"segmentation": [], "bbox": [x, y, width, height], "area": width * height}
 

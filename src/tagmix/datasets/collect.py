@@ -1,4 +1,4 @@
-"""Collect the entries of an album: every reader ends here, so that every format is checked the same way."""
+"""Collect the entries of an album: all readers use this class, so all formats are checked the same way."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,14 +12,14 @@ from tagmix.datasets.shapes import region
 from tagmix.datasets.tags import keyword, keywords
 from tagmix.errors import AlbumError
 
-MAX_PROBLEMS = 1000  # a list to read, not a second copy of a broken file
+MAX_PROBLEMS = 1000  # for people to read, not a copy of a broken file
 
 
 class Collector:
-    """Gather records of the native form; set broken ones aside with one line each and go on.
+    """Collect records in the native form; skip invalid ones with one line each.
 
-    A record has ``image`` (a path below the root) and may have ``tags``, ``split``, ``mask``, ``regions``.
-    Without an image there is no entry; a bad region, mask or tag is left out and the rest kept.
+    A record has ``image`` (a path below the root) and optionally ``tags``, ``split``, ``mask``, ``regions``.
+    A record without its picture is skipped; an invalid region, mask or tag is skipped and the rest kept.
     """
 
     def __init__(self, root: Path) -> None:
@@ -29,7 +29,7 @@ class Collector:
         self._uncounted = 0
 
     def problem(self, where: str, what: object) -> None:
-        """Note one thing set aside."""
+        """Record one skipped entry or part of it."""
         if len(self._problems) < MAX_PROBLEMS:
             self._problems.append(" ".join(f"{where}: {what}".split()))
         else:
@@ -37,21 +37,21 @@ class Collector:
 
     @contextlib.contextmanager
     def setting_aside(self, where: str) -> Iterator[None]:
-        """Turn an AlbumError inside into a problem."""
+        """Turn an AlbumError in this block into a problem."""
         try:
             yield
         except AlbumError as error:
             self.problem(where, error)
 
     def add(self, where: str, record: Any) -> None:
-        """Take in one record, or note why not."""
+        """Add one record, or record the problem."""
         with self.setting_aside(where):
             if not isinstance(record, Mapping):
                 raise AlbumError(f"an entry must be an object with an image, got {shown(record)}")
             image = existing(self.root, record.get("image"))
             identity = image.relative_to(self.root).as_posix()
             if identity in self._items:
-                raise AlbumError(f"{shown(identity)} is there twice: the first entry counts")
+                raise AlbumError(f"{shown(identity)} occurs twice: the first entry is used")
             regions = tuple(self._regions(where, record.get("regions")))
             self._items[identity] = Item(
                 image,
@@ -63,24 +63,24 @@ class Collector:
             )
 
     def _tags(self, where: str, tags: Any, regions: Iterable[TrueRegion]) -> tuple[str, ...]:
-        """Return the tags an entry states; where it states none, those of its regions."""
+        """Return the tags of an entry; if it has none, those of its regions."""
         if tags is None:
             return keywords(region.tag for region in regions)
         if not isinstance(tags, list | tuple):
-            self.problem(where, f"tags must be a list of texts, got {shown(tags)}; left out")
+            self.problem(where, f"tags must be a list of texts, got {shown(tags)}; skipped")
             return ()
         texts = [tag for tag in tags if isinstance(tag, str) and keyword(tag)]
         if len(texts) < len(tags):
             bad = next(tag for tag in tags if not (isinstance(tag, str) and keyword(tag)))
-            self.problem(where, f"a tag must be a text that is not empty, got {shown(bad)}; left out")
+            self.problem(where, f"a tag must be a text that is not empty, got {shown(bad)}; skipped")
         kept = keywords(texts)
         if len(kept) < len(set(map(keyword, texts))):
-            self.problem(where, "a tag is longer than tags are; left out")
+            self.problem(where, "a tag is too long; skipped")
         return kept
 
     def _regions(self, where: str, records: Any) -> Iterator[TrueRegion]:
         if records is not None and not isinstance(records, list | tuple):
-            self.problem(where, f"regions must be a list, got {shown(records)}; left out")
+            self.problem(where, f"regions must be a list, got {shown(records)}; skipped")
             return
         for record in records or ():
             with self.setting_aside(where):
@@ -89,12 +89,12 @@ class Collector:
     def _split(self, where: str, split: Any) -> str | None:
         if split is None or (isinstance(split, str) and keyword(split)):
             return None if split is None else keyword(split)
-        self.problem(where, f"split must be a text, got {shown(split)}; left out")
+        self.problem(where, f"split must be a text, got {shown(split)}; skipped")
         return None
 
     @property
     def has_masks(self) -> bool:
-        """Whether any picture so far has a mask."""
+        """Return whether any picture so far has a mask."""
         return any(item.mask is not None for item in self._items.values())
 
     def _mask(self, where: str, mask: Any) -> Path | None:
@@ -104,6 +104,6 @@ class Collector:
         return None
 
     def album(self, mask_labels: dict[int, str] | None = None) -> Album:
-        """Return what was gathered."""
+        """Return the collected album."""
         more = [f"and {self._uncounted:,} more"] if self._uncounted else []
         return Album(tuple(self._items.values()), self.root, mask_labels or {}, (*self._problems, *more))

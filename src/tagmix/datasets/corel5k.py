@@ -1,4 +1,4 @@
-"""Corel5k as text files: a list of words, lists of pictures, and numbered words for each picture."""
+"""Corel5k as text files: a list of words, lists of pictures, and word numbers per picture."""
 
 import os
 from collections.abc import Iterator
@@ -36,16 +36,16 @@ def read_corel5k(path: str | os.PathLike[str], *, first: int = 1) -> Album:
     for entry, split in splits.items():
         stated = tags.pop(_key(entry), None)
         if stated is None:
-            collector.problem(f"{split}_list.txt", f"{shown(entry)} has no line of words")
+            collector.problem(f"{split}_list.txt", f"{shown(entry)} has no annotation")
         image = _image(entry, collector)
         collector.add(f"{split}_list.txt", {"image": image, "tags": stated or [], "split": split})
     for entry in tags:
-        collector.problem("annotations", f"{shown(entry)} is in no list")
+        collector.problem("annotations", f"{shown(entry)} is not in a list")
     return collector.album()
 
 
 def _lines(texts: list[str], endings: tuple[str, ...], collector: Collector) -> Iterator[tuple[str, str]]:
-    """Yield where and what of every line of the files so named."""
+    """Yield position and text of every line in files with these endings."""
     for name in texts:
         if name.lower().endswith(endings):
             with collector.setting_aside(name):
@@ -65,7 +65,7 @@ def _tags(texts: list[str], words: list[str], first: int, collector: Collector) 
     for where, line in _lines(texts, ("annot.txt", "annotation.txt", "annotations.txt"), collector):
         entry, *numbers = line.split()
         if _key(entry) in tags:
-            collector.problem(where, f"{shown(entry)} is there twice: the first line counts")
+            collector.problem(where, f"{shown(entry)} occurs twice: the first line is used")
             continue
         if not numbers:
             collector.problem(where, f"{shown(entry)} has no words")
@@ -75,19 +75,19 @@ def _tags(texts: list[str], words: list[str], first: int, collector: Collector) 
             if 0 <= place < len(words):
                 tags[_key(entry)].append(words[place])
             else:
-                collector.problem(where, f"{shown(number)} is no number of a word")
+                collector.problem(where, f"{shown(number)} is not the number of a word")
     return tags
 
 
 def _key(entry: str) -> str:
-    """Return the picture's bare name: lists say ``1000/1001.jpeg`` where annotations say ``1001``."""
+    """Return the name without folder and ending: ``1000/1001.jpeg`` in lists is ``1001`` in annotations."""
     name = PurePosixPath(entry.replace("\\", "/")).name
     stem, dot, suffix = name.rpartition(".")
     return stem if f"{dot}{suffix}".lower() in SUFFIXES else name
 
 
 def _image(entry: str, collector: Collector) -> str:
-    """Return the picture's path: as listed or below ``images``, with an ending if the list leaves it out."""
+    """Return the path of a picture, as listed or below ``images``; adds the ending if the list has none."""
     has_ending = Path(entry).suffix.lower() in SUFFIXES
     endings = ("",) if has_ending else tuple(sorted(SUFFIXES))
     for folder in FOLDERS:

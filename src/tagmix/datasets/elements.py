@@ -1,4 +1,4 @@
-"""What VOC and LabelMe share: walking annotation folders and asking XML elements for their texts."""
+"""Shared by VOC and LabelMe: finding annotation files and reading XML elements."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tagmix.errors import AlbumError
 
 
 def text_of(element: Element, path: str) -> str:
-    """Return the text at a path below an element, stripped; empty if there is none."""
+    """Return the stripped text at a path below an element; empty if there is none."""
     return (element.findtext(path) or "").strip()
 
 
@@ -24,9 +24,9 @@ def number_of(element: Element, path: str) -> float:
 
 
 def files_below(root: Path, suffixes: frozenset[str]) -> Iterator[str]:
-    """Yield the files with these endings below a folder, as paths from it, sorted; nothing hidden, no links.
+    """Yield the files with these endings below a folder, as sorted relative paths, except hidden ones.
 
-    Folders that are links are not entered: they may lead out of the album, or in circles.
+    Folders that are links are not entered: they can lead out of the album, or in circles.
     """
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -36,12 +36,12 @@ def files_below(root: Path, suffixes: frozenset[str]) -> Iterator[str]:
 
 
 def checked_folder(path: str | os.PathLike[str], what: str) -> Path:
-    """Return the folder of an album, links resolved."""
+    """Return the folder of an album with links resolved."""
     try:
         folder = Path(path).resolve()
         os.scandir(folder).close()
     except (OSError, ValueError, RuntimeError) as error:
         raise AlbumError(
-            f"{shown(os.fspath(path))} must be {what}, got no folder that can be read: check the path"
+            f"{shown(os.fspath(path))} must be {what}, which is not a readable folder: check the path"
         ) from error
     return folder

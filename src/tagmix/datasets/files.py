@@ -1,4 +1,4 @@
-"""Read and write annotation files with a stranger in mind: capped sizes, strict text, no XML entities."""
+"""Read and write annotation files safely: limited sizes, strict text, no XML entities."""
 
 import contextlib
 import json
@@ -20,11 +20,11 @@ BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-1
 
 
 def read_bytes(path: Path, limit: int = MAX_ANNOTATIONS) -> bytes:
-    """Return the bytes of a plain file of at most ``limit`` bytes."""
+    """Return the bytes of a regular file of at most ``limit`` bytes."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise AlbumError(f"{shown(path.name)} must be a plain file: name the annotation file itself")
+            raise AlbumError(f"{shown(path.name)} is not a regular file: pass the annotation file itself")
         if status.st_size > limit:
             raise AlbumError(
                 f"{shown(path.name)} must have at most {limit:,} bytes, got {status.st_size:,}: split it"
@@ -34,14 +34,14 @@ def read_bytes(path: Path, limit: int = MAX_ANNOTATIONS) -> bytes:
     except (OSError, ValueError) as error:
         if isinstance(error, AlbumError):
             raise
-        reason = getattr(error, "strerror", None) or "not a possible name"
+        reason = getattr(error, "strerror", None) or "invalid name"
         raise AlbumError(f"{shown(path.name)} cannot be read ({reason}): check the path") from error
 
 
 def read_text(path: Path, limit: int = MAX_ANNOTATIONS) -> str:
-    """Return a text file: UTF-8, or UTF-16 that says so by its byte order mark; all line ends are made alike.
+    """Return a text file in UTF-8, or in UTF-16 with a byte order mark, with line ends normalised.
 
-    Nothing else is guessed: a wrong guess would spoil every accent without a word.
+    Other encodings are not guessed: a wrong guess would silently corrupt accents.
     """
     return to_text(read_bytes(path, limit), shown(path.name))
 
@@ -53,7 +53,7 @@ def to_text(raw: bytes, name: str) -> str:
         return raw.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise AlbumError(
-            f"{name} must be UTF-8 text, got byte {error.start:,} that is not: save it so"
+            f"{name} must be UTF-8 text, got an invalid byte at {error.start:,}: save it as UTF-8"
         ) from error
 
 
@@ -63,15 +63,13 @@ def read_json(path: Path, limit: int = MAX_ANNOTATIONS) -> Any:
 
 
 def parse_json(text: str, name: str) -> Any:
-    """Return the value of a JSON text, or AlbumError; also for nesting deeper than the interpreter bears."""
+    """Return the value of a JSON text, or raise AlbumError, also for excessive nesting."""
     try:
         return json.loads(text)
     except RecursionError as error:
-        raise AlbumError(
-            f"{name} must be JSON of sane depth, got nesting without end: write it anew"
-        ) from error
+        raise AlbumError(f"{name} must be JSON, got too many levels of nesting: write it again") from error
     except ValueError as error:
-        reason = getattr(error, "msg", "a number of too many digits")
+        reason = getattr(error, "msg", "a number with too many digits")
         raise AlbumError(f"{name} must be JSON, got: {reason}; check the file") from error
 
 
@@ -81,9 +79,10 @@ def read_xml(path: Path, limit: int = MAX_SIDECAR) -> Element:
 
 
 def parse_xml(raw: bytes, name: str) -> Element:
-    """Return the root of an XML document; any DOCTYPE is refused, and with it every entity bomb and file.
+    """Return the root of an XML document; a DOCTYPE is refused.
 
-    No annotation format needs one: entities can only be declared there, and only entities grow or fetch.
+    Only a DOCTYPE can declare entities, which can expand without limit or read other files. No annotation
+    format needs one.
     """
     builder, depth = TreeBuilder(), 0
 
@@ -91,7 +90,9 @@ def parse_xml(raw: bytes, name: str) -> Element:
         nonlocal depth
         depth += 1
         if depth > MAX_XML_DEPTH:
-            raise AlbumError(f"{name} must be XML of at most {MAX_XML_DEPTH} levels, got more: write it anew")
+            raise AlbumError(
+                f"{name} must be XML of at most {MAX_XML_DEPTH} levels, got more: write it again"
+            )
         builder.start(tag, attributes)
 
     def end(tag: str) -> None:
@@ -100,7 +101,7 @@ def parse_xml(raw: bytes, name: str) -> Element:
         builder.end(tag)
 
     def doctype(*_: object) -> None:
-        raise AlbumError(f"{name} must be XML without a DOCTYPE, got one: take it out")
+        raise AlbumError(f"{name} must be XML without a DOCTYPE, got one: remove it")
 
     parser = expat.ParserCreate(namespace_separator="}")
     parser.buffer_text = True
@@ -111,13 +112,13 @@ def parse_xml(raw: bytes, name: str) -> Element:
         return builder.close()
     except AlbumError:
         raise
-    except Exception as error:  # expat's own, unknown encodings, a builder left open
+    except Exception as error:  # from expat, for unknown encodings, or for elements left open
         reason = " ".join(str(error).split())[:80]
         raise AlbumError(f"{name} must be XML, got: {reason}; check the file") from error
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
+    """Write a text file atomically."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         partial.write_bytes(text.encode())
@@ -125,5 +126,5 @@ def write_text(path: Path, text: str) -> None:
     except (OSError, ValueError) as error:
         with contextlib.suppress(OSError):
             partial.unlink()
-        reason = getattr(error, "strerror", None) or "text that is not Unicode"
-        raise AlbumError(f"{shown(path.name)} was not written ({reason}): check folder and space") from error
+        reason = getattr(error, "strerror", None) or "text that is not valid Unicode"
+        raise AlbumError(f"{shown(path.name)} was not written ({reason}): check folder and disk") from error

@@ -1,4 +1,4 @@
-"""A folder of photos: keywords from inside the files, from sidecars, from the names of sub-folders."""
+"""A folder of photos, with keywords in the files, in sidecars, or in the names of sub-folders."""
 
 import os
 from collections.abc import Mapping
@@ -20,17 +20,17 @@ def read_folder(path: str | os.PathLike[str], *, subfolders: bool = False, capti
     """Return the album of all photos below a folder.
 
     Tags come from XMP and IPTC inside the photo, and from sidecars ``photo.jpg.xmp``, ``photo.xmp``,
-    ``photo.txt``, ``photo.json``. With ``subfolders`` the names of the folders on the way are tags too; with
-    ``captions`` text sidecars are sentences rather than lists.
+    ``photo.txt``, ``photo.json``. With ``subfolders`` the names of the sub-folders are tags too; with
+    ``captions`` text sidecars contain sentences rather than lists.
     """
     root = checked_folder(path, "a folder of photos")
     collector = Collector(root)
     photos = list(files_below(root, SUFFIXES))
     if not photos:
-        raise AlbumError(f"{shown(root.name)} must be a folder of photos, got none below it: check the path")
+        raise AlbumError(f"{shown(root.name)} must be a folder of photos, got no photos: check the path")
     for name in photos:
         with collector.setting_aside(name):
-            contained(root, name)  # before anything is read: the photo may be a link
+            contained(root, name)  # before reading: the photo can be a link
             tags = list(PurePosixPath(name).parent.parts) if subfolders else []
             tags += _inside(name, collector)
             for sidecar, read in _sidecars(name, captions):
@@ -55,7 +55,7 @@ def _inside(name: str, collector: Collector) -> list[str]:
 
 
 def _sidecars(name: str, captions: bool) -> list[tuple[str, Any]]:
-    """Return the possible names of a photo's sidecars, each with what reads it."""
+    """Return the possible names of a photo's sidecars, each with its reader."""
     stem = PurePosixPath(name).with_suffix("").as_posix()
     kinds = ((".xmp", _xmp), (".txt", lambda file: _txt(file, captions)), (".json", _json))
     return [(f"{base}{suffix}", read) for suffix, read in kinds for base in (name, stem)]
@@ -69,7 +69,7 @@ def _txt(file: Path, captions: bool) -> list[str]:
     text = read_text(file, MAX_SIDECAR)
     tags = words(text) if captions else listed(text)
     if not tags:
-        raise AlbumError("must have words in it, got an empty caption")
+        raise AlbumError("must contain words, got an empty caption")
     return list(tags)
 
 

@@ -1,4 +1,4 @@
-"""The parts of an album: pictures, their tags, and the regions somebody drew in them."""
+"""The parts of an album: pictures, their tags and their true regions."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ Polygon: TypeAlias = tuple[tuple[float, float], ...]
 
 
 class Runs(NamedTuple):
-    """A region as lengths of runs, outside and inside by turns, down the columns (COCO's RLE)."""
+    """A region as run lengths, alternately outside and inside, column by column (COCO's RLE)."""
 
     height: int
     width: int
@@ -18,7 +18,7 @@ class Runs(NamedTuple):
 
 @dataclass(frozen=True)
 class TrueRegion:
-    """Where a tag is in its picture, by a box (x, y, width, height), a polygon or runs: one of the three.
+    """The place of a tag in its picture: one of a box (x, y, width, height), a polygon or runs.
 
     Coordinates are pixels of the upright picture, x to the right and y down from its upper left corner.
     """

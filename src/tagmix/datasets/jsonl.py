@@ -1,4 +1,4 @@
-"""tagmix's own album: one JSON object a line, see docs/guide/albums.md."""
+"""The native format of albums: one JSON object per line, see docs/guide/albums.md."""
 
 import json
 import os
@@ -34,8 +34,8 @@ def read_jsonl(path: str | os.PathLike[str]) -> Album:
         collector.add(where, record)
     if unreadable == len(lines):
         raise AlbumError(
-            f"{shown(file.name)} must hold one JSON object a line, got none in {len(lines):,} lines: "
-            "name the format if it is another, as in coco:PATH"
+            f"{shown(file.name)} must contain one JSON object per line, got none in {len(lines):,} lines: "
+            "for another format pass for example coco:PATH"
         )
     return collector.album(_mask_labels(collector))
 
@@ -47,7 +47,7 @@ def _mask_labels(collector: Collector) -> dict[int, str]:
         path = contained(collector.root, LABELS)
         if not is_file(path):
             if collector.has_masks:
-                raise AlbumError("is not there, so the values of the masks have no names: write one")
+                raise AlbumError("does not exist, so the values of the masks have no names: write it")
             return {}
         for number, line in enumerate(read_text(path, MAX_SIDECAR).split("\n"), 1):
             value, _, name = line.strip().partition(" ")
@@ -56,8 +56,8 @@ def _mask_labels(collector: Collector) -> dict[int, str]:
             if not (value.isascii() and value.isdigit() and len(value) <= 5 and keyword(name)):
                 collector.problem(f"{LABELS} line {number}", f"must be `value name`, got {shown(line)}")
             elif int(value) in labels or int(value) > 65535:
-                collector.problem(f"{LABELS} line {number}", f"value {value} is there twice, or above 65535")
-            elif int(value):  # 0 is void, whatever it is called
+                collector.problem(f"{LABELS} line {number}", f"value {value} occurs twice, or is above 65535")
+            elif int(value):  # 0 is void, whatever its name
                 labels[int(value)] = keyword(name)
     return labels
 
@@ -65,7 +65,7 @@ def _mask_labels(collector: Collector) -> dict[int, str]:
 def write_jsonl(album: Album, path: str | os.PathLike[str]) -> None:
     """Write an album as ``.jsonl``, with ``labels.txt`` beside it if it has masks; pictures are not copied.
 
-    The file must go into a folder that holds the pictures, at any depth, because its paths lead only down.
+    The file must be in a folder that contains the pictures, at any depth, because its paths only lead down.
     """
     file = Path(path)
     lines = (json.dumps(_record(item, file.parent), ensure_ascii=False) for item in album)
@@ -76,12 +76,12 @@ def write_jsonl(album: Album, path: str | os.PathLike[str]) -> None:
 
 
 def below(path: Path, folder: Path) -> str:
-    """Return a picture's path from the folder a file is written into."""
+    """Return the path of a picture relative to the folder of the written file."""
     try:
         return path.resolve().relative_to(folder.resolve()).as_posix()
     except (ValueError, OSError) as error:
         raise AlbumError(
-            f"{shown(path.name)} is not below the folder written to: write into the album's own folder"
+            f"{shown(path.name)} is not below the output folder: write into the folder of the album"
         ) from error
 
 

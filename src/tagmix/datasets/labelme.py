@@ -1,4 +1,4 @@
-"""LabelMe, both of that name: the web tool's XML (2010) and the JSON of today's desktop tool."""
+"""LabelMe: the XML of the web tool (2010) and the JSON of the desktop tool."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from tagmix.errors import AlbumError
 from tagmix.images.decode import size_of
 
 SUFFIXES = frozenset({".xml", ".json"})
-MAX_FILE = 64 * 2**20  # the picture itself may be inside, in base64
+MAX_FILE = 64 * 2**20  # the file can contain the picture in base64
 
 
 def read_labelme(path: str | os.PathLike[str]) -> Album:
@@ -38,9 +38,7 @@ def read_labelme(path: str | os.PathLike[str]) -> Album:
             collector.problem(name, error)
             foreign += 1
     if foreign == len(names):
-        raise AlbumError(
-            f"{shown(given.name)} must hold LabelMe files, got none that is one: check the format"
-        )
+        raise AlbumError(f"{shown(given.name)} must contain LabelMe files, got none: check the format")
     return collector.album()
 
 
@@ -72,7 +70,7 @@ def _from_xml(root: Element, name: str, collector: Collector) -> dict[str, Any]:
 
 
 def _picture(root: Element, name: str, collector: Collector) -> str:
-    """Return where the picture is: in LabelMe's own layout, or beside the annotation as exports put it."""
+    """Return the path of the picture: in LabelMe's layout, or beside the annotation, as in exports."""
     file, folder = text_of(root, "filename"), text_of(root, "folder")
     if not file:
         raise AlbumError("must name its picture in <filename>")
@@ -99,18 +97,18 @@ def _from_json(content: Mapping[str, Any], file: Path, name: str, collector: Col
             regions += _shape(shape)
     return {
         "image": beside(collector.root, file, content.get("imagePath")),
-        "tags": content.get("tags", tags),  # ours: the tool itself passes over it
+        "tags": content.get("tags", tags),  # our extension, which the tool ignores
         "split": content.get("split"),
         "regions": regions,
     }
 
 
 def _shape(shape: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the region of a shape; points and lines have no inside and give none."""
+    """Yield the region of a shape; points and lines have none."""
     kind, points, tag = shape.get("shape_type", "polygon"), shape.get("points"), shape.get("label")
     if kind == "polygon" or kind is None:
         yield {"tag": tag, "polygon": points}
-    elif kind in ("rectangle", "mask"):  # of a mask the box: its picture inside the JSON is passed over
+    elif kind in ("rectangle", "mask"):  # the box of a mask: the mask itself is ignored
         yield {"tag": tag, "box": _box(points)}
     elif kind == "circle":
         centre, edge = _two(points)
@@ -124,7 +122,7 @@ def _two(points: Any) -> tuple[Any, Any]:
 
 
 def _box(points: Any) -> list[float]:
-    """Return the box between two opposite corners, whichever way it was drawn."""
+    """Return the box between two opposite corners, in any order."""
     try:
         (left, top), (right, bottom) = _two(points)
         return [min(left, right), min(top, bottom), abs(right - left), abs(bottom - top)]
@@ -135,9 +133,9 @@ def _box(points: Any) -> list[float]:
 
 
 def write_labelme(album: Album, path: str | os.PathLike[str]) -> None:
-    """Write one JSON file beside each picture, for the desktop tool; ``path`` is a folder above them all.
+    """Write one JSON file beside each picture, for the desktop tool; ``path`` is a folder above them.
 
-    Masks and runs are refused, for the tool knows neither: write those as jsonl or coco.
+    Masks and runs are refused, because the tool supports neither: write them as jsonl or coco.
     """
     folder = Path(path)
     written: dict[Path, str] = {}
@@ -145,7 +143,7 @@ def write_labelme(album: Album, path: str | os.PathLike[str]) -> None:
         below(item.image, folder)
         file = item.image.with_suffix(".json")
         if file in written:
-            raise AlbumError(f"{shown(item.id)} and {shown(written[file])} would share a file: rename one")
+            raise AlbumError(f"{shown(item.id)} and {shown(written[file])} need the same file: rename one")
         written[file] = item.id
     contents = {file: _content(item) for file, item in zip(written, album, strict=True)}
     for file, content in contents.items():
@@ -154,7 +152,7 @@ def write_labelme(album: Album, path: str | os.PathLike[str]) -> None:
 
 def _content(item: Item) -> dict[str, Any]:
     if item.mask is not None or any(region.runs is not None for region in item.regions):
-        raise AlbumError(f"{shown(item.id)} has a mask or runs, which LabelMe has not: write jsonl or coco")
+        raise AlbumError(f"{shown(item.id)} has a mask or runs, unknown to LabelMe: write jsonl or coco")
     height, width = size_of(item.image)
     split = {} if item.split is None else {"split": item.split}
     return {

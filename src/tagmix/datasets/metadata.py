@@ -1,4 +1,4 @@
-"""Keywords that travel with photos: XMP packets (``dc:subject``) and IPTC blocks (2:25)."""
+"""Keywords inside photos: XMP packets (``dc:subject``) and IPTC blocks (2:25)."""
 
 from collections.abc import Iterator
 
@@ -12,13 +12,13 @@ UTF8 = b"\x1b%G"
 
 
 def xmp_keywords(packet: bytes, name: str) -> list[str]:
-    """Return the subjects of an XMP packet or sidecar; AlbumError if it is not XML."""
+    """Return the subjects of an XMP packet or sidecar; raise AlbumError if it is not XML."""
     root = parse_xml(packet.strip(b"\0 \r\n\t"), name)  # packets are padded for editing in place
     return [item.text or "" for subject in root.iter(SUBJECT) for item in subject.iter(ITEM)]
 
 
 def iptc_keywords(block: bytes) -> list[str]:
-    r"""Return the keywords of an IPTC block; what comes after damage is left out.
+    r"""Return the keywords of an IPTC block, up to the first damaged one.
 
     >>> iptc_keywords(b"\x1c\x02\x19\x00\x03sea\x1c\x02\x19\x00\x03sky")
     ['sea', 'sky']
@@ -34,11 +34,11 @@ def iptc_keywords(block: bytes) -> list[str]:
 
 
 def _datasets(block: bytes) -> Iterator[tuple[tuple[int, int], bytes]]:
-    """Yield record, number and value of each: 0x1C, record, number, length in two bytes, value."""
+    """Yield record, number and value of each data set: 0x1C, record, number, length (two bytes), value."""
     place = 0
     while place + 5 <= len(block) and block[place] == 0x1C:
         length = int.from_bytes(block[place + 3 : place + 5], "big")
-        # the upper bit marks lengths of many bytes, which no keyword has
+        # the upper bit marks longer lengths, which keywords do not have
         if length >= 0x8000 or place + 5 + length > len(block):
             return
         yield (block[place + 1], block[place + 2]), block[place + 5 : place + 5 + length]
@@ -49,5 +49,5 @@ def _text(value: bytes, utf8: bool) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        # Old programs wrote their system's letters and did not say so; Latin-1 reads most of them
+        # Old programs wrote the encoding of their system without declaring it, most often Latin-1
         return value.decode("utf-8" if utf8 else "latin-1", errors="replace")

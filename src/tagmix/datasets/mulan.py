@@ -1,4 +1,4 @@
-"""Mulan's multi-label sets: ARFF, dense or sparse, with labels named in XML; read as Bags, not pictures."""
+"""Mulan's multi-label data sets: ARFF, dense or sparse, with labels in XML; read as Bags, not as an album."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from tagmix.datasets.paths import shown
 from tagmix.datasets.tags import keyword
 from tagmix.errors import AlbumError
 
-# a name, quoted or bare, then a type: {values} or a word
+# a name, with or without quotes, then a type: {values} or a word
 ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\S+)\s+(\{[^}]*\}|\w+)""", re.I)
 NUMERIC = {"numeric", "real", "integer"}
 MAX_DENSE = 2**28  # cells, 2 GB as doubles
@@ -27,10 +27,10 @@ class _Table(NamedTuple):
 
 
 def read_mulan(arff: str | os.PathLike[str], xml: str | os.PathLike[str] | None = None) -> Bags:
-    """Return a Mulan set as bags with one region each: a row has no regions of its own.
+    """Return a Mulan data set as bags with one region per row.
 
-    ``xml`` names the attributes that are labels; left out, it is the file of the same name. Whole numbers
-    from 0 up are read as counts of words, others as an embedding.
+    ``xml`` names the attributes that are labels; by default it is the file of the same name. Non-negative
+    whole numbers are read as word counts, others as an embedding.
     """
     file = Path(arff)
     labels = _labels(file.with_suffix(".xml") if xml is None else Path(xml))
@@ -45,7 +45,7 @@ def read_mulan(arff: str | os.PathLike[str], xml: str | os.PathLike[str] | None 
     others = np.setdiff1d(np.arange(len(table.names)), columns)
     tags = table.matrix[:, columns]
     if tags.nnz and not np.all(tags.data == 1):
-        raise AlbumError(f"{shown(file.name)} must have labels of 0 and 1, got others: check the XML")
+        raise AlbumError(f"{shown(file.name)} must have labels of 0 and 1, got other values: check the XML")
     n_rows = table.matrix.shape[0]
     names = [keyword(name) for name in labels]
     return Bags(_features(table.matrix[:, others], file), np.arange(n_rows + 1), tags=tags, tag_names=names)
@@ -72,7 +72,7 @@ def _labels(file: Path) -> list[str]:
 
 
 def _table(text: str, name: str) -> _Table:
-    """Return the attributes' names and the data; % starts a comment."""
+    """Return the names of the attributes and the data; % starts a comment."""
     lines = enumerate(text.split("\n"), 1)
     names = list(_header(lines, name))
     if not names or len(set(names)) < len(names):
@@ -91,7 +91,7 @@ def _table(text: str, name: str) -> _Table:
 
 
 def _header(lines: Iterator[tuple[int, str]], name: str) -> Iterator[str]:
-    """Yield the attributes' names up to @data; the header's own words may be in any case."""
+    """Yield the names of the attributes up to @data; keywords are case-insensitive."""
     for number, line in lines:
         word = line.strip().casefold()
         if word.startswith("@data"):
@@ -110,15 +110,15 @@ def _attribute(line: str, where: str) -> str:
         raise AlbumError(f"{where} must be `@attribute name type`, got {shown(line)}: check the file")
     name, kind = found.groups()
     values = [value.strip().strip("'\"") for value in kind.strip("{}").split(",")]
-    # A sparse row leaves out zeros, and of a list of values the first, so that must be 0
+    # A sparse row omits zeros and the first of a list of values, so that must be 0
     numbers = kind.startswith("{") and values[0] == "0" and set(values) <= {"0", "1"}
     if not numbers and kind.casefold() not in NUMERIC:
-        raise AlbumError(f"{where} must be numeric or {{0,1}}, got {shown(kind)}: make numbers of it")
+        raise AlbumError(f"{where} must be numeric or {{0,1}}, got {shown(kind)}: convert it to numbers")
     return re.sub(r"\\(.)", r"\1", name[1:-1]) if name[0] in "'\"" else name
 
 
 def _cells(row: str, width: int, where: str) -> Iterator[tuple[int, float]]:
-    """Yield column and value of what is not zero in a row, ``1,0,2`` or ``{0 1, 2 2}``."""
+    """Yield column and value of the nonzero entries of a row, ``1,0,2`` or ``{0 1, 2 2}``."""
     sparse = row.startswith("{")
     try:
         if sparse:

@@ -1,4 +1,4 @@
-"""The one gate for paths that come out of files: nothing a file says leads out of its folder."""
+"""Check paths that come from files: none may lead out of the album's folder."""
 
 import os
 import posixpath
@@ -14,10 +14,10 @@ LONGEST = 4096
 
 
 def contained(root: Path, relative: Any) -> Path:
-    r"""Return the path below ``root`` that a file means by ``relative``; AlbumError if it would lead out.
+    r"""Return the path ``relative`` below ``root``; raise AlbumError if it leads out of it.
 
-    Backslashes are separators, as files from Windows have them. Absolute paths, drive letters, ``..``, zero
-    bytes and links that lead out of ``root`` are refused. The path need not exist.
+    Backslashes are separators, as in files from Windows. Absolute paths, drive letters, ``..``, zero bytes
+    and links that lead out of ``root`` are refused. The path need not exist.
 
     >>> contained(Path("/albums"), "a\\b.jpg").as_posix().endswith("/albums/a/b.jpg")
     True
@@ -31,7 +31,7 @@ def contained(root: Path, relative: Any) -> Path:
         base = os.path.realpath(root)
         real = os.path.realpath(os.path.join(base, *parts))
     except (OSError, ValueError) as error:
-        raise AlbumError(f"path {shown(relative)} is not a possible name: rename the file") from error
+        raise AlbumError(f"path {shown(relative)} is not a valid name: rename the file") from error
     if os.path.commonpath([base, real]) != base:
         raise AlbumError(
             f"path {shown(relative)} is a link that leads out of the album: copy the file instead"
@@ -45,7 +45,7 @@ def _parts(relative: Any) -> list[str]:
             f"a path must be a short text, got {shown(relative)}: write it relative to the album"
         )
     if "\0" in relative or not _encodable(relative):
-        raise AlbumError(f"path {shown(relative)} is not a possible name: rename the file")
+        raise AlbumError(f"path {shown(relative)} is not a valid name: rename the file")
     text = relative.replace("\\", "/")
     if text.startswith("/") or DRIVE.match(text):
         raise AlbumError(f"path {shown(relative)} is absolute: write it relative to the album")
@@ -58,23 +58,23 @@ def _parts(relative: Any) -> list[str]:
 def _encodable(text: str) -> bool:
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON can smuggle in
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can contain
         return False
     return True
 
 
 def existing(root: Path, relative: Any) -> Path:
-    """Return the contained path of a file that is there, whichever way its accents are stored."""
+    """Return the contained path of an existing file, whether its accents are composed or decomposed."""
     path = contained(root, relative)
-    for form in (None, "NFC", "NFD"):  # macOS stores é as two characters, files say it as one
+    for form in (None, "NFC", "NFD"):  # macOS stores é as two characters, files contain it as one
         candidate = path if form is None else contained(root, unicodedata.normalize(form, relative))
         if is_file(candidate):
             return candidate
-    raise AlbumError(f"{shown(relative)} is not there: check the path, or take the entry out")
+    raise AlbumError(f"{shown(relative)} does not exist: check the path, or remove the entry")
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a plain file is there; names too long for the system are simply not."""
+    """Return whether a regular file exists; names that are too long for the system do not."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -82,7 +82,7 @@ def is_file(path: Path) -> bool:
 
 
 def holds(root: Path, relative: Any) -> bool:
-    """Return whether a plain file is there, for readers that have several places to look."""
+    """Return whether a contained regular file exists, for readers that search several places."""
     try:
         return is_file(contained(root, relative))
     except AlbumError:
@@ -90,10 +90,10 @@ def holds(root: Path, relative: Any) -> bool:
 
 
 def beside(root: Path, file: Path, relative: Any) -> str:
-    """Return ``relative``, which is meant from ``file``'s folder, as a path from ``root``.
+    """Return ``relative``, which is relative to the folder of ``file``, as a path relative to ``root``.
 
-    Tools that keep labels and pictures in sister folders write ``../images/a.jpg``; inside the album that is
-    legal, and :func:`contained` still has the last word.
+    Tools that store labels and pictures in sibling folders write ``../images/a.jpg``; this is legal inside
+    the album, and :func:`contained` checks the result.
     """
     if not isinstance(relative, str):
         raise AlbumError(
@@ -102,11 +102,11 @@ def beside(root: Path, file: Path, relative: Any) -> str:
     text = relative.replace("\\", "/")
     folder = file.parent.relative_to(root).as_posix()
     if text.startswith("/") or DRIVE.match(text):
-        return relative  # for contained() to refuse
+        return relative  # refused by contained()
     return posixpath.normpath(posixpath.join(folder, text))
 
 
 def shown(value: Any) -> str:
-    """Return a value for messages: quoted, on one line, not too long."""
+    """Return a value for messages: quoted, on one line, shortened."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"

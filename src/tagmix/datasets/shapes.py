@@ -1,4 +1,4 @@
-"""What makes a drawn region legal: checks that return boxes, polygons and runs in their one stored form."""
+"""Checks of true regions; each check returns a box, polygon or runs in the form in which it is stored."""
 
 import math
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from tagmix.datasets.tags import keyword
 from tagmix.errors import AlbumError
 from tagmix.images.decode import MAX_PIXELS
 
-FARTHEST = 1e6  # pixels; no picture is so wide, and drawing time stays bounded
+FARTHEST = 1e6  # pixels; wider than any picture, and limits the time for drawing
 
 
 def region(record: Any) -> TrueRegion:
-    """Return the region a record describes: a tag with a polygon, runs or a box, the finest there is.
+    """Return the region of a record: a tag with a polygon, runs or a box, whichever is the most precise.
 
     >>> region({"tag": "boat", "box": [1, 2, 30, 40]})
     TrueRegion(tag='boat', box=(1.0, 2.0, 30.0, 40.0), polygon=None, runs=None)
@@ -35,7 +35,7 @@ def region(record: Any) -> TrueRegion:
 
 
 def box(values: Any) -> Box:
-    """Return x, y, width, height of a box that covers something."""
+    """Return x, y, width, height of a box that is not empty."""
     if not isinstance(values, list | tuple) or len(values) != 4:
         raise AlbumError(f"a box must be [x, y, width, height], got {shown(values)}")
     x, y, width, height = (_coordinate(value) for value in values)
@@ -64,7 +64,7 @@ def _coordinate(value: Any) -> float:
 
 
 def runs(record: Any) -> Runs:
-    """Return runs from ``{"size": [height, width], "counts": …}``, counts plain or packed as COCO packs them.
+    """Return runs from ``{"size": [height, width], "counts": …}``; counts can be compressed.
 
     >>> runs({"size": [2, 2], "counts": [1, 2, 1]})
     Runs(height=2, width=2, counts=(1, 2, 1))
@@ -90,13 +90,13 @@ def _whole(value: Any) -> bool:
 
 
 def _unpacked(text: str) -> list[int]:
-    """Return the counts in COCO's text: five bits a character, low first, each but two told by difference."""
+    """Return the counts in COCO's text: five bits per character, low first, differences from the third on."""
     counts: list[int] = []
     value = shift = 0
     for character in text:
         bits = ord(character) - 48
         if not 0 <= bits < 64 or shift > 30:
-            raise AlbumError(f"packed runs must be COCO's text, got {shown(text)}")
+            raise AlbumError(f"compressed runs must be COCO's text, got {shown(text)}")
         value |= (bits & 0x1F) << shift
         shift += 5
         if bits & 0x20:  # more to come
@@ -106,12 +106,12 @@ def _unpacked(text: str) -> list[int]:
         counts.append(value + (counts[-2] if len(counts) > 2 else 0))
         value = shift = 0
     if shift:
-        raise AlbumError(f"packed runs end in the middle of a number: {shown(text)}")
+        raise AlbumError(f"compressed runs end in the middle of a number: {shown(text)}")
     return counts
 
 
 def circle(centre: Any, edge: Any, corners: int = 32) -> Polygon:
-    """Return a circle, given by its centre and a point on it, as a polygon."""
+    """Return the polygon of a circle given by its centre and a point on it."""
     (x, y), (across, down) = _point(centre), _point(edge)
     radius = math.hypot(across - x, down - y)
     angles = (2 * math.pi * k / corners for k in range(corners))

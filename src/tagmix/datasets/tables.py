@@ -1,4 +1,4 @@
-"""Tables (CSV, TSV): a picture a row, its tags in one cell or in a column each."""
+"""Tables (CSV, TSV): one row per picture, with tags in one cell or one column per tag."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ MARKS = {"", "0", "1"}
 
 
 class _Layout(NamedTuple):
-    """Which column is what; the rest are tags, by their heading (marks) or by their cells."""
+    """The role of each column; the others are tags, by heading (if they contain marks) or by cell."""
 
     image: int
     tags: int | None
@@ -36,7 +36,7 @@ class _Layout(NamedTuple):
 
 
 def read_csv(path: str | os.PathLike[str], *, delimiter: str | None = None) -> Album:
-    """Return the album in a table; the delimiter is found in its first line unless given."""
+    """Return the album in a table; by default the delimiter is detected in the first line."""
     file = Path(path)
     rows = _rows(read_text(file), delimiter, file.name)
     names = [cell.strip().casefold() for cell in rows[0][1]]
@@ -48,16 +48,16 @@ def read_csv(path: str | os.PathLike[str], *, delimiter: str | None = None) -> A
     for line, row in body:
         where = f"{file.name} line {line}"
         if len(row) <= layout.image:
-            collector.problem(where, f"a row must have an image, got {shown(row)}")
+            collector.problem(where, f"a row must have a picture, got {shown(row)}")
         else:
             collector.add(where, _record(row, layout, headings))
     return collector.album()
 
 
 def _rows(text: str, delimiter: str | None, name: str) -> list[tuple[int, list[str]]]:
-    """Return the rows that are not empty, each with the line it ends on."""
+    """Return the rows that are not empty, each with the number of its last line."""
     first = next((line for line in text.split("\n") if line.strip()), "")
-    mark = delimiter or max(DELIMITERS, key=first.count)  # a file of pictures alone has none, and any will do
+    mark = delimiter or max(DELIMITERS, key=first.count)  # any, if there is only one column
     if len(mark) != 1:
         raise AlbumError(f"delimiter must be one character, got {delimiter!r}: pass for example ';'")
     try:
@@ -67,7 +67,7 @@ def _rows(text: str, delimiter: str | None, name: str) -> list[tuple[int, list[s
         raise AlbumError(f"{shown(name)} must be a table (CSV), got: {error}; check its quotes") from error
     if not rows:
         raise AlbumError(
-            f"{shown(name)} must be a table (CSV) with a row a picture, got none: check the file"
+            f"{shown(name)} must be a table (CSV) with one row per picture, got none: check the file"
         )
     return rows
 
@@ -93,7 +93,7 @@ def _record(row: list[str], layout: _Layout, headings: Sequence[str]) -> dict[st
     else:  # without a header, or with columns tag1, tag2 and so on
         tags = [tag for k in layout.others for tag in listed(cell(k), ";|")]
     tags += [*listed(cell(layout.tags), ";|"), *words(cell(layout.caption))]
-    blank = cell(layout.tags) and not tags  # only separators: a caption that says nothing
+    blank = cell(layout.tags) and not tags  # only separators: an empty caption
     return {
         "image": cell(layout.image),
         "tags": [""] if blank else keywords(tags),

@@ -1,9 +1,8 @@
 """From captions and keywords to tags.
 
-Keywords are kept as they are, in any language. Captions are sentences: their words are taken by a plain
-tokenizer that knows letters but no grammar, so plurals stay plural. The stop words are English; captions in
-other languages keep their small words unless you pass a list. Scripts without spaces (Chinese, Thai) come
-out as whole phrases: give keywords for those.
+Keywords are kept unchanged, in any language. Captions are sentences: a simple tokenizer splits them into
+words, without stemming. The stop words are English; captions in other languages keep theirs unless you pass a
+list. Scripts without spaces (Chinese, Thai) are not split: use keywords for them.
 """
 
 import re
@@ -26,12 +25,12 @@ STOP_WORDS = frozenset(_ENGLISH.split())
 
 
 def keyword(text: str) -> str:
-    """Return a keyword in its one stored form: accents composed (NFC), white space single, no more changed.
+    """Return a keyword in normal form: accents composed (NFC), white space collapsed.
 
     >>> keyword("  Golden   Gate ")
     'Golden Gate'
     """
-    if text.isascii() and text.isalnum():  # most are one plain word
+    if text.isascii() and text.isalnum():  # the common case
         return text
     composed = unicodedata.normalize("NFC", text)
     printable = "".join(" " if c.isspace() else c for c in composed if c.isspace() or not _control(c))
@@ -43,12 +42,12 @@ def _control(character: str) -> bool:
 
 
 def keywords(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the keywords in order, each once, without empty ones."""
+    """Return the distinct keywords in order, without empty ones."""
     return tuple(dict.fromkeys(tag for text in texts if (tag := keyword(text)) and len(tag) <= LONGEST))
 
 
 def listed(text: str, separators: str = ";|,\n") -> tuple[str, ...]:
-    """Return the keywords of a list written as text.
+    """Return the keywords of a text with separators.
 
     >>> listed("sky; sea|sky")
     ('sky', 'sea')
@@ -59,7 +58,7 @@ def listed(text: str, separators: str = ";|,\n") -> tuple[str, ...]:
 def words(
     caption: str, *, stop: Collection[str] = STOP_WORDS, min_letters: int = MIN_LETTERS
 ) -> tuple[str, ...]:
-    """Return the words of a caption: runs of letters, case folded, each once, without stop words.
+    """Return the distinct words of a caption: runs of letters, case-folded, without stop words.
 
     >>> words("A small dog and the Café's red boat, 2 boats")
     ('small', 'dog', 'café', 'red', 'boat', 'boats')
@@ -72,4 +71,4 @@ def words(
 
 
 def _letter(character: str) -> bool:
-    return unicodedata.category(character)[0] in "LM"  # marks too: vowels of Hindi are marks
+    return unicodedata.category(character)[0] in "LM"  # marks as well: vowels of Hindi are marks

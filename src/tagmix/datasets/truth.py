@@ -1,4 +1,4 @@
-"""Draw the truth: masks, polygons and boxes of an album's picture as one image of labels."""
+"""Draw the true regions of a picture (mask, polygons, boxes) as one matrix of labels."""
 
 from typing import NamedTuple, TypeVar
 
@@ -16,16 +16,16 @@ MOST_NAMES = np.iinfo(np.uint16).max
 
 
 class RegionTruth(NamedTuple):
-    """A label for each pixel and the names of the labels; 0 is nobody's and has the empty name."""
+    """A label per pixel, and the names of the labels; 0 is void and has the empty name."""
 
     labels: Labels
     names: tuple[str, ...]
 
 
 def mask_of(item: Item, mask_labels: dict[int, str], shape: tuple[int, ...]) -> Labels:
-    """Return the mask's own numbers at this height and width; zeros where there is no mask.
+    """Return the values of the mask at this height and width; zeros without a mask.
 
-    Values that ``mask_labels`` does not name are void (0): many masks outline objects in 255.
+    Values without a name in ``mask_labels`` become void (0): many masks outline objects with 255.
     """
     height, width = _checked(shape)
     if item.mask is None:
@@ -36,18 +36,20 @@ def mask_of(item: Item, mask_labels: dict[int, str], shape: tuple[int, ...]) -> 
 
 
 def region_truth(item: Item, mask_labels: dict[int, str], shape: tuple[int, ...]) -> RegionTruth:
-    """Return all that is known about where the tags are, at the height and width of a decoded picture.
+    """Return the true label per pixel at the height and width of a decoded picture.
 
-    The mask lies below, then the boxes, the larger first, then polygons and runs in their order: the finer
-    word covers the coarser. What sticks out of the picture is cut off. Where ``shape`` is not the size of
-    the picture file (a shrunk picture), the drawing is scaled.
+    The mask is drawn first, then boxes, larger ones first, then polygons and runs in file order, so precise
+    regions cover coarse ones. Regions are clipped to the picture. If ``shape`` is not the size of the
+    file (a reduced picture), regions are scaled.
     """
     height, width = _checked(shape)
     mask = mask_of(item, mask_labels, shape)
     present = [int(value) for value in np.unique(mask) if value]
     names = ("", *dict.fromkeys([*(mask_labels[v] for v in present), *(r.tag for r in item.regions)]))
     if len(names) > MOST_NAMES:
-        raise AlbumError(f"{item.id!r} must have at most {MOST_NAMES:,} different tags: split its regions")
+        raise AlbumError(
+            f"{item.id!r} must have at most {MOST_NAMES:,} tags, got {len(names):,}: remove some"
+        )
     number = {name: k for k, name in enumerate(names)}
     lookup = np.zeros(MOST_NAMES + 1, np.uint16)
     for value in present:
@@ -65,7 +67,7 @@ def _checked(shape: tuple[int, ...]) -> tuple[int, int]:
     height, width = shape[:2]
     if not 0 < height * width <= MAX_PIXELS or height < 1:
         raise AlbumError(
-            f"shape must be 1 to {MAX_PIXELS:,} pixels, got {height} × {width}: pass image.shape"
+            f"shape must be 1 to {MAX_PIXELS:,} pixels, got {height} × {width}: pass picture.shape"
         )
     return height, width
 
@@ -89,7 +91,7 @@ def _draw(labels: Labels, region: TrueRegion, value: int, scale: tuple[float, fl
 
 def _span(start: float, stop: float) -> slice:
     first = round(start)
-    # Boxes thinner than a pixel keep one
+    # at least one pixel
     return slice(max(first, 0), max(round(stop), first + 1, 0))
 
 
@@ -111,7 +113,7 @@ def unrolled(runs: Runs) -> NDArray[np.uint8]:
 
 
 def rolled(mask: NDArray[np.bool_]) -> Runs:
-    """Return a mask as runs; the first run is outside, so it may be empty.
+    """Return a mask as runs; the first run is outside, and can be empty.
 
     >>> rolled(np.array([[0, 1], [1, 0]], bool))
     Runs(height=2, width=2, counts=(1, 2, 1))
@@ -124,7 +126,7 @@ def rolled(mask: NDArray[np.bool_]) -> Runs:
 
 
 def _resized(labels: NDArray[T], height: int, width: int) -> NDArray[T]:
-    """Return labels at another size, each pixel that of its nearest: between two labels there is no mean."""
+    """Return labels at another size, by nearest neighbours, because labels cannot be averaged."""
     if labels.shape == (height, width):
         return labels
     rows = (np.arange(height) + 0.5) * labels.shape[0] / height

@@ -19,13 +19,13 @@ SPLITS = ("train", "val", "test")
 def read_voc(
     path: str | os.PathLike[str], *, annotations: str = "Annotations", images: str = "JPEGImages"
 ) -> Album:
-    """Return the album in a VOC folder; the split comes from ``ImageSets/Main`` where it is there."""
+    """Return the album in a VOC folder; the split comes from ``ImageSets/Main``, if it exists."""
     collector = Collector(checked_folder(path, f"a VOC folder with {annotations} and {images}"))
     folder = contained(collector.root, annotations)
     files = list(files_below(folder, XML)) if folder.is_dir() else []
     if not files:
         raise AlbumError(
-            f"{shown(collector.root.name)} must have XML files in {annotations}: check the format"
+            f"{shown(collector.root.name)} must have XML files in {annotations}, got none: check the format"
         )
     splits = _splits(collector)
     for name in files:
@@ -63,7 +63,7 @@ def _objects(root: Element, where: str, collector: Collector) -> tuple[list[str]
 
 
 def _splits(collector: Collector) -> dict[str, str]:
-    """Return the part of each picture from the plain lists; class lists and trainval are passed over."""
+    """Return the part of each picture; lists per class and trainval are ignored."""
     parts: dict[str, str] = {}
     for split in SPLITS:
         name = f"ImageSets/Main/{split}.txt"

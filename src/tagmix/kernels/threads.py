@@ -1,12 +1,12 @@
-"""Threads over ranges of items: the compiled kernels release the GIL and own disjoint rows."""
+"""Threads over ranges of items: the compiled kernels release the GIL and write to disjoint rows."""
 
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 
-# Many more chunks than threads even out unequal items, and tags are unequal; the results never depend
-# on their number because each item writes only to its own row.
+# Many more chunks than threads balance the load, because tags differ in cost. The results do not depend
+# on the number of chunks, because each item writes only to its own row.
 CHUNKS_PER_THREAD = 32
 
 # One pool for all kernels: starting threads for each call would cost as much as a small kernel.
@@ -19,7 +19,7 @@ def _shared_pool() -> ThreadPoolExecutor:
     return _pool[0]
 
 
-# Threads do not survive a fork; a child starts its own.
+# Threads do not survive a fork: a child process starts its own.
 os.register_at_fork(after_in_child=_pool.clear)
 
 
@@ -28,8 +28,8 @@ def over_ranges(
 ) -> None:
     """Call ``work(start, stop)`` over ranges that cover ``0 … n_items``, on ``n_threads`` threads.
 
-    Fewer chunks suit work that reads a large table anew for each. The calling thread is one of the
-    threads, so that work gets done even when all others are busy.
+    Use fewer chunks for work that reads a large table per chunk. The calling thread takes part, so the
+    work progresses even if all others are busy.
 
     >>> seen = []
     >>> over_ranges(lambda start, stop: seen.append((start, stop)), 5, 1)
@@ -50,14 +50,14 @@ def over_ranges(
 
 
 def _drain(work: Callable[[int, int], None], chunks: Iterator[tuple[int, int]]) -> None:
-    """Do chunks until none is left; ``next`` on a list's iterator is atomic under the GIL."""
+    """Process chunks until none is left; ``next`` on a list iterator is atomic under the GIL."""
     for start, stop in chunks:
         work(start, stop)
 
 
 def _finish(helpers: list[Future[None]], chunks: Iterator[tuple[int, int]]) -> None:
-    """Let no helper outlive the call, whatever happened: it writes to the caller's arrays."""
-    for _ in chunks:  # nothing is left, unless the caller was interrupted
+    """Wait for all helpers, even after an error: they write to the caller's arrays."""
+    for _ in chunks:  # empty unless the caller was interrupted
         pass
     for helper in helpers:
         if not helper.cancel():

@@ -56,7 +56,7 @@ class Posterior(NamedTuple):
         n_regions = np.maximum(np.diff(region_starts), 1)
         if self.entries is None:
             return (self.S.reshape(len(n_regions), -1) / n_regions[:, None]).ravel()
-        return self.S / n_regions[self.entries.image_of]
+        return self.S / n_regions[self.entries.picture_of]
 
 
 def guidance(tags: Counts, n_regions: Ints, weights: Floats, strength: float, delta: Floats | None) -> Floats:
@@ -144,10 +144,10 @@ def _infer(
         entry_rates = np.ascontiguousarray(np.broadcast_to(rows, (n_images, n_tags))).ravel()
     else:
         entry_starts, block_starts = entries.starts, entries.block_starts
-        entry_rates = rows[entries.image_of if len(rows) > 1 else 0, entries.tags]
+        entry_rates = rows[entries.picture_of if len(rows) > 1 else 0, entries.tags]
     S = _prior_shares(entry_rates, entry_starts, shard.offsets) if start is None else start.copy()
     r, bound, n_iter = np.zeros(n_images), np.zeros(n_images), np.zeros(n_images, dtype=np.int64)
-    settings.kernels.infer_images(
+    settings.kernels.infer_pictures(
         block, block_starts, entry_starts, entry_rates, guide, rows, settings.bounded, settings.tolerance,
         settings.max_iter, S, r, bound, n_iter, settings.n_threads,
     )  # fmt: skip
@@ -191,6 +191,6 @@ def _theta_sums(posterior: Posterior, params: Params, settings: Settings) -> Flo
         return sums
     entries = posterior.entries
     own: Floats = settings.kernels.theta_sums(
-        posterior.S, entries.tags, entries.image_of, params.rates, posterior.r
+        posterior.S, entries.tags, entries.picture_of, params.rates, posterior.r
     )
     return own

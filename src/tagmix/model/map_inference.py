@@ -53,7 +53,7 @@ def infer_map(
     found = MapResult(np.empty((n_images, n_tags)), np.empty(n_images), np.empty(n_images))
 
     def work(start: int, stop: int) -> None:
-        kernels.map_images(evidence, region_starts, rates, tolerance, max_iter, *found, start, stop)
+        kernels.map_pictures(evidence, region_starts, rates, tolerance, max_iter, *found, start, stop)
 
     over_ranges(work, n_images, n_threads)
     return found

@@ -107,6 +107,18 @@ def test_no_move_of_phi_towards_a_tag_raises_the_bound(seed):
         assert bound_of(other, alpha + S, alpha, evidence) < bound
 
 
+def test_region_scores_are_the_fixed_point_of_phi():
+    dba = DBA(evidence=0.02, estep_tol=1e-12, estep_max_iter=5000, max_iter=5).fit(sample(n_images=40).bags)
+    dba.alpha_ = np.linspace(0.05, 8.0, 10)  # far from 1: Ψ(1 + S) in place of Ψ(α + S) would show
+    bags = sample(seed=1, n_images=6).bags
+    how = lda.how_to_infer(dba, bags)
+    evidence = lda.evidence_of(bags, lda.words_of(dba.mu_, dba.eta_, 1), how).reshape(-1, 10)
+    phi = dba.predict_regions(bags)
+    S = np.add.reduceat(phi, bags.offsets[:-1], axis=0)
+    logits = evidence + np.repeat(digamma(dba.alpha_ + S), np.diff(bags.offsets), axis=0)
+    np.testing.assert_allclose(phi, np.exp(logits - logsumexp(logits, axis=1, keepdims=True)), atol=1e-6)
+
+
 def loss_of_alpha(x, S, total=None):
     alpha = np.exp(x) if total is None else total * np.exp(x) / np.exp(x).sum()
     value = sum(log_beta(alpha + row) - log_beta(alpha) for row in S)

@@ -1,7 +1,7 @@
-"""Draw the built-in album: captioned scenes whose every pixel is known.
+"""Draw the built-in album: captioned scenes with the true tag of every pixel.
 
-The pictures stand in for an album of holiday snaps with loose captions, so that the demo, the tutorials
-and the tests need no download and can be judged region by region.
+The pictures replace an album of holiday photos with loose captions, so that the demo, the guides and the
+tests need no download and can be evaluated region by region.
 """
 
 from .album import draw_album

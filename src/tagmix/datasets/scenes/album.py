@@ -1,4 +1,4 @@
-"""Write an album to disk: images, masks, captions and the names of the mask values."""
+"""Write an album to disk: pictures, masks, captions and the names of the mask values."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _QUALITY = 92
 
 
 def album_scene(seed: int, index: int, *, size: tuple[int, int] = (320, 240)) -> Scene:
-    """Draw scene `index` of the album of a seed; no other scene matters, so any may be drawn alone."""
+    """Draw scene `index` of the album with this seed; it does not depend on other scenes."""
     return draw_scene(np.random.default_rng([seed, index, 0]), size=size)
 
 
 def album_split(seed: int, index: int, split: float) -> str:
-    """Say on which side of the split scene `index` falls, again from (seed, index) alone."""
+    """Return the part of scene `index`, which depends on (seed, index) alone."""
     return "train" if np.random.default_rng([seed, index, 1]).random() < split else "test"
 
 
@@ -41,17 +41,17 @@ def draw_album(
     n_jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Draw `n` scenes into a folder and return it; about a share `split` of them is for training.
+    """Draw `n` scenes into a folder and return it; about the fraction `split` is for training.
 
-    The folder holds images/0000.jpg, masks/0000.png, annotations.jsonl and labels.txt (`1 sky`, …; mask
-    value 0 is void). Each file appears whole or not at all and annotations.jsonl last, so a run that was
-    broken off can be repeated. Raises ValueError for n < 1 or a split outside 0–1. `n_jobs` processes draw
-    the same bits as one; `progress` is called with (done, of).
+    The folder contains images/0000.jpg, masks/0000.png, annotations.jsonl and labels.txt (`1 sky`, …; mask
+    value 0 is void). Files are written atomically, annotations.jsonl last, so an interrupted run can be
+    repeated. Raises ValueError for n < 1 or a split outside 0–1. The result does not depend
+    on `n_jobs`; `progress` is called with (done, of).
     """
     if n < 1:
-        raise ValueError(f"an album needs at least one picture, got n = {n}")
+        raise ValueError(f"n must be at least 1, got {n}: an album needs a picture")
     if not 0.0 <= split <= 1.0:
-        raise ValueError(f"split is a share between 0 and 1, got {split}")
+        raise ValueError(f"split must be a fraction from 0 to 1, got {split}: pass for example 0.8")
     root = Path(folder)
     for name in ("images", "masks"):
         (root / name).mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def draw_album(
 
 
 def _draw_one(index: int, root: Path, seed: int, split: float, size: tuple[int, int]) -> str:
-    """Draw one scene into the folder and return its line of the annotations."""
+    """Draw one scene into the folder and return its line for the annotations."""
     scene = album_scene(seed, index, size=size)
     image, mask = f"images/{index:04d}.jpg", f"masks/{index:04d}.png"
     _save(root / image, scene.image, "JPEG", quality=_QUALITY, subsampling=0)

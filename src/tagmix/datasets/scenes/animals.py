@@ -1,4 +1,4 @@
-"""Draw what lives: cows, horses, sheep, birds and people.
+"""Draw cows, horses, sheep, birds and people.
 
 Every animal is one unit tall at the shoulder and faces right unless flipped.
 """

@@ -1,4 +1,4 @@
-"""Paint layers on a picture and on its mask at once, at twice the size."""
+"""Paint layers on a picture and on its mask together, at twice the final size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Where = tuple[slice, slice]
 
 
 def whole(pixels: Floats) -> NDArray[np.complex128]:
-    """See pixels of four floats as single items of 16 bytes, which NumPy copies several times faster."""
+    """View pixels of four floats as single items of 16 bytes, which NumPy copies several times faster."""
     return pixels.view(np.complex128)[..., 0]
 
 
@@ -26,29 +26,29 @@ class Canvas:
 
     A pixel is four floats: red, green and blue from 0 to 255, and a spare.
 
-    Lengths are in canvas pixels; `h` and `w` let callers speak in shares of the picture. Light and
-    haze act when a layer is painted, so layers go on from far to near.
+    Lengths are in canvas pixels; callers use fractions of `h` and `w`. Light and haze are applied when a
+    layer is painted, so layers are painted from far to near.
     """
 
     def __init__(self, rng: np.random.Generator, size: tuple[int, int], light: Light) -> None:
         width, height = size
         self.w, self.h = width * OVERSAMPLE, height * OVERSAMPLE
         self.rng, self.light = rng, light
-        self.afar = 0.0  # how much air is before the thing now drawn, unless its layer says more
+        self.afar = 0.0  # haze in front of the current object, unless its layer has more
         self.rgb: Floats = np.zeros((self.h, self.w, 4), np.float32)
         self.label: NDArray[np.uint8] = np.zeros((self.h, self.w), np.uint8)
 
     def between(self, low: float, high: float) -> float:
-        """Draw a number from the picture's own luck."""
+        """Return a uniform random number."""
         return float(self.rng.uniform(low, high))
 
     def lit(self, table: Floats, distance: float, *, shining: bool = False) -> Floats:
-        """Put colours in the light of the hour and behind `distance` (0–1) of air."""
+        """Return colours in the current light and behind `distance` (0–1) of haze."""
         gain, veil = self.daylight(distance, shining=shining)
         return table * gain + veil
 
     def daylight(self, distance: float, *, shining: bool = False) -> tuple[Floats, Floats]:
-        """Give what light and air do to a colour: a factor and an addition."""
+        """Return the factor and the offset that light and haze apply to a colour."""
         share = min(max(distance, self.afar) * self.light.haze, 0.96)
         ambient = np.ones(4, np.float32) if shining else four(self.light.ambient)
         return ambient * np.float32(1.0 - share), four(self.light.air) * np.float32(share)
@@ -84,7 +84,7 @@ class Canvas:
         *,
         shining: bool = False,
     ) -> None:
-        """Lay a see-through layer; it owns the pixels that it covers by more than half."""
+        """Paint a transparent layer; pixels that it covers by more than half get its label."""
         index = np.clip(tone * 255.0, 0.0, 255.0).astype(np.uint8)
         colours = self.lit(table, 0.0, shining=shining)[index]
         region = self.rgb[where]
@@ -92,24 +92,24 @@ class Canvas:
         self.label[where][alpha > 0.5] = mask_value(tag)
 
     def stamp(self, where: Where, colours: Floats, mask: Bools, tag: str | None) -> None:
-        """Cover the part of a rectangle in `mask` with colours already lit."""
+        """Paint the part of a rectangle in `mask` with colours that include the light."""
         np.copyto(whole(self.rgb[where]), whole(colours), where=mask)
         np.copyto(self.label[where], mask_value(tag), where=mask)
 
     def veil(self, top: int, bottom: int, strength: Floats) -> None:
-        """Fade rows into the air, the first by strength[0]: ground that recedes."""
+        """Fade rows into the haze, the first by strength[0], as for receding ground."""
         rows = self.rgb[top:bottom]
         alpha = np.clip(strength * self.light.haze, 0.0, 0.95)[: rows.shape[0], None, None]
         rows += (four(self.light.air) - rows) * alpha
 
     def box(self, left: float, top: float, right: float, bottom: float) -> Where:
-        """Clip a rectangle to the picture; it may come out empty."""
+        """Clip a rectangle to the picture; the result can be empty."""
         x0, x1 = (int(min(max(v, 0), self.w)) for v in (left, right))
         y0, y1 = (int(min(max(v, 0), self.h)) for v in (top, bottom))
         return slice(y0, max(y0, y1)), slice(x0, max(x0, x1))
 
     def below(self, line: Floats, bottom: int | None = None) -> tuple[Where, Bools]:
-        """Give the region under a line (a height for each column), down to `bottom`."""
+        """Return the region under a line (one height per column), down to `bottom`."""
         end = self.h if bottom is None else min(bottom, self.h)
         top = int(np.clip(line.min(), 0, end - 1))
         rows = np.arange(top, end, dtype=np.float32)[:, None]
@@ -125,7 +125,7 @@ class Canvas:
         region += np.maximum(four(colour) - region * 0.6, 0.0) * (fall * fall * strength)[..., None]
 
     def shadow(self, x: float, y: float, rx: float, ry: float, strength: float = 0.4) -> None:
-        """Darken an oval of ground, so that things stand on it; at night and in fog hardly."""
+        """Draw the shadow under an object: a dark oval, weaker at night and in fog."""
         if self.light.name in {"night", "fog", "overcast"}:
             strength *= 0.5
         where = self.box(x - rx, y - ry, x + rx, y + ry)
@@ -135,7 +135,7 @@ class Canvas:
         self.rgb[where] *= dark[..., None]
 
     def finish(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Shrink to the asked size, then do what a camera does: cast, contrast, vignette, grain."""
+        """Shrink to the final size, then apply camera effects: colour cast, contrast, vignette, grain."""
         rows = self.rgb[::2] + self.rgb[1::2]
         small = (rows[:, ::2, :3] + rows[:, 1::2, :3]) * np.float32(0.25)
         height, width = small.shape[:2]

@@ -21,7 +21,7 @@ _LIT: Final[Colour] = (255, 214, 128)
 
 
 class Facade(NamedTuple):
-    """Describe a front: its colour, window grid in metres, window share of the grid, and who is at home."""
+    """A façade: its colour, window grid in metres, window share of the grid, and lit windows."""
 
     wall: Colour
     pitch: float
@@ -86,7 +86,7 @@ def building(
     scale_: float,
     distance: float = 0.0,
 ) -> None:
-    """Put up a building seen from the front; `scale_` is pixels a metre."""
+    """Put up a building seen from the front; `scale_` is in pixels per metre."""
     rng = canvas.rng
     where = canvas.box(left, base - height, right, base)
     rows, columns = where[0].stop - where[0].start, where[1].stop - where[1].start
@@ -97,7 +97,7 @@ def building(
     v = ((base - np.arange(where[0].start, where[0].stop, dtype=np.float32)) / scale_)[:, None]
     full = np.ones((rows, columns), bool)
     front(canvas, where, full, u + 0 * v, v + 0 * u, face, distance)
-    # A lit and a shaded edge give the block a body.
+    # A lit and a shaded edge make the block look solid.
     edge = np.linspace(-1, 1, columns, dtype=np.float32) * canvas.light.side
     if not canvas.light.dark:
         canvas.rgb[where] *= (1.0 + 0.1 * edge)[None, :, None]
@@ -175,7 +175,7 @@ def _wall(
 
 
 def pavement(canvas: Canvas, top: float, bottom: float) -> None:
-    """Lay slabs across the picture; void, as no tag names them."""
+    """Lay slabs across the picture; they have no tag, so their label is void."""
     where = canvas.box(0, top, canvas.w, bottom)
     rows = where[0].stop - where[0].start
     if rows < 2:

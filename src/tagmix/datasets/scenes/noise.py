@@ -1,7 +1,7 @@
-"""Keep a bank of tileable texture fields, made once, from which every picture cuts its own pieces.
+"""A bank of tileable texture fields, computed once, from which every picture takes random crops.
 
-The bank has a fixed seed: what varies from picture to picture is where a field is cut, its mirror
-image, its scale and its strength. Each field has mean 0 and standard deviation 1.
+The bank has a fixed seed: pictures differ in the position, mirroring, scale and strength of the crops.
+Each field has mean 0 and standard deviation 1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HALF: Final = SIDE // 2
 
 
 def _standard(field: np.ndarray[tuple[int, ...], np.dtype[np.floating]]) -> Floats:
-    """Give a field mean 0 and deviation 1, and freeze it, as all pictures share it."""
+    """Normalise a field to mean 0 and deviation 1, and make it read-only, as all pictures share it."""
     out = ((field - field.mean()) / field.std()).astype(np.float32)
     out.setflags(write=False)
     return out
@@ -84,7 +84,7 @@ def _wrapped(draw: ImageDraw.ImageDraw, points: Floats, tone: int, width: int = 
 
 
 def _drawn(image: Image.Image, blur: float) -> Floats:
-    """Soften a drawn half tile and repeat it: dabs cost time, and a busy pattern hides its repeats."""
+    """Blur a drawn half tile and repeat it: strokes are slow, and busy patterns hide repeats."""
     half = ndimage.gaussian_filter(np.asarray(image, np.float32), blur, mode="wrap")
     return _standard(np.tile(half, (2, 2)))
 
@@ -160,12 +160,12 @@ _MAKERS: Final[dict[str, Callable[[], Floats]]] = {
 
 @cache
 def field(name: str) -> Floats:
-    """Give a field of the bank, making it at first use."""
+    """Return a field of the bank, computed at first use."""
     return _MAKERS[name]()
 
 
 def cut(name: str, rng: np.random.Generator, height: int, width: int, *, finer: int = 1) -> Floats:
-    """Cut a piece of a field at a random place, mirrored at random, `finer` times smaller in pattern."""
+    """Return a random crop of a field, randomly mirrored, with its pattern `finer` times smaller."""
     if finer > 1:
         return cut(name, rng, height * finer, width * finer)[::finer, ::finer]
     source = field(name)

@@ -1,4 +1,4 @@
-"""Keep the drawn outlines of animals and vehicles: points of closed curves, in object units."""
+"""Outlines of animals and vehicles: points of closed curves, in object units."""
 
 from __future__ import annotations
 

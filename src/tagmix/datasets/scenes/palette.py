@@ -1,4 +1,4 @@
-"""Mix colours and set the light, so that no two pictures share a palette."""
+"""Colours and light, different for every picture."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ SKINS: Final[tuple[Colour, ...]] = ((238, 200, 170), (214, 166, 130), (160, 110,
 
 
 class Light(NamedTuple):
-    """Hold what the hour and the weather do to every colour.
+    """The effect of daytime and weather on every colour.
 
-    `side` is +1 when light comes from the right; `haze` fades what is far into `air`.
+    `side` is +1 if the light comes from the right; `haze` fades distant objects into `air`.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Light(NamedTuple):
 
     @property
     def dark(self) -> bool:
-        """Say whether lamps and windows are lit."""
+        """Return whether lamps and windows are lit."""
         return self.name == "night"
 
 
@@ -57,14 +57,14 @@ _LIGHTS: Final[dict[str, tuple[tuple[Colour, Colour, Colour], Colour, Colour, fl
 
 
 def jitter(rng: np.random.Generator, colour: Colour, amount: float = 0.1) -> Colour:
-    """Vary a colour in brightness and hue, so that colour alone names nothing."""
+    """Vary a colour in brightness and hue, so that colour alone does not determine a tag."""
     light, *hues = (amount * rng.standard_normal(4)).tolist()
     r, g, b = (c * math.exp(light + 0.55 * hue) for c, hue in zip(colour, hues, strict=True))
     return min(r, 255.0), min(g, 255.0), min(b, 255.0)
 
 
 def mix(a: Colour, b: Colour, share: float) -> Colour:
-    """Go from `a` (share 0) to `b` (share 1)."""
+    """Interpolate from `a` (share 0) to `b` (share 1)."""
     return (
         a[0] + (b[0] - a[0]) * share,
         a[1] + (b[1] - a[1]) * share,
@@ -78,7 +78,7 @@ def scale(colour: Colour, gain: float) -> Colour:
 
 
 def pick(rng: np.random.Generator, colours: Sequence[Colour], amount: float = 0.08) -> Colour:
-    """Take one of several colours, a little off."""
+    """Return one of several colours, slightly varied."""
     return jitter(rng, colours[int(rng.integers(len(colours)))], amount)
 
 

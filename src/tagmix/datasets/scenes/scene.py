@@ -1,4 +1,4 @@
-"""Draw one scene: choose its kind and light, paint it, and caption it as loosely as people do."""
+"""Draw one scene: choose its kind and light, paint it, and add a loose caption."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .palette import make_light
 from .stage import mist
 from .tags import GLOBAL_TAGS, TAGS
 
-VISIBLE: Final = 0.005  # a tag is true when it owns this share of the picture
+VISIBLE: Final = 0.005  # a tag is true if it covers this share of the picture
 _KINDS: Final[dict[str, Callable[[Canvas], None]]] = {
     "coast": shores.coast,
     "lake": shores.lakeside,
@@ -39,17 +39,17 @@ _TOWN: Final = (0.36, 0.08, 0.12, 0.13, 0.25, 0.06)
 
 
 class Noise(NamedTuple):
-    """Hold how loose captions are: the chance to miss a true tag, and to add one wrong tag per true tag."""
+    """Caption noise: the probability to miss a true tag, and to add a wrong tag per true tag."""
 
     miss: float = 0.10
     add: float = 0.03
 
 
 class Scene(NamedTuple):
-    """Hold a drawn picture with all that is known about it.
+    """A drawn picture with its truth.
 
-    `mask` has 1 + the index in TAGS at each pixel, 0 for void; `truth` holds the tags that can be seen,
-    `tags` the caption, which may miss some and add others.
+    `mask` has 1 + the index in TAGS per pixel, 0 for void; `truth` has the visible tags, `tags` the
+    caption, which can miss some and add others.
     """
 
     image: NDArray[np.uint8]
@@ -60,15 +60,15 @@ class Scene(NamedTuple):
 
 
 def visible_tags(mask: NDArray[np.uint8]) -> tuple[str, ...]:
-    """Give the tags that own enough of a mask, in the order of TAGS."""
+    """Return the tags that cover enough of a mask, in the order of TAGS."""
     count = np.bincount(mask.ravel(), minlength=len(TAGS) + 1)[1:]
     return tuple(tag for tag, pixels in zip(TAGS, count, strict=True) if pixels >= VISIBLE * mask.size)
 
 
 def caption(rng: np.random.Generator, truth: tuple[str, ...], noise: Noise) -> tuple[str, ...]:
-    """Caption loosely: each true tag is missed, and answered by a wrong one, now and then.
+    """Return a noisy caption: true tags are missed and wrong ones added at random.
 
-    A caption keeps at least one true tag, as nobody uploads a picture without a word on it.
+    A caption keeps at least one true tag.
     """
     kept = [tag for tag, luck in zip(truth, rng.random(len(truth)), strict=True) if luck >= noise.miss]
     if not kept:
@@ -98,7 +98,7 @@ def draw_scene(
     town = name in {"street", "skyline", "station"}
     hour = str(rng.choice(_HOURS, p=_TOWN if town else _COUNTRY))
     if name == "forest" and hour == "night":
-        hour = "fog"  # nobody takes pictures inside a wood at night
+        hour = "fog"  # nobody takes photos inside a forest at night
     canvas = Canvas(rng, size, make_light(rng, hour))
     _KINDS[name](canvas)
     mist(canvas)

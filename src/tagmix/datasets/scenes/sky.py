@@ -11,11 +11,11 @@ from .palette import Colour, Floats, jitter, mix, ramp
 
 def sky(canvas: Canvas, horizon: float) -> None:
     """Cover the picture from the top to the horizon with the colours of the hour."""
-    # A little below it too: hills may dip under the horizon.
+    # Slightly below it, too: hills can dip under the horizon.
     where = canvas.box(0, 0, canvas.w, horizon + canvas.h * 0.12)
     height = where[0].stop
     down = np.minimum(np.arange(height, dtype=np.float32)[:, None] / max(horizon, 1.0), 1.0)
-    # Brush strokes, or the sky would have no texture to know it by.
+    # Brush strokes give the sky a texture.
     brush = 0.035 * noise.cut("streak", canvas.rng, height, canvas.w)
     canvas.paint(where, down**1.2 * 0.96 + brush, ramp(*canvas.light.sky), "sky", shining=True)
     if canvas.light.dark:

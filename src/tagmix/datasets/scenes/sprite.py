@@ -31,7 +31,7 @@ def smooth(points: Sequence[Point]) -> Floats:
 
 
 class Sprite:
-    """Hold an object being drawn: x right, y up, both in object units, the origin at its foot.
+    """An object being drawn: x to the right, y up, both in object units, the origin at its foot.
 
     `unit` is the length of one object unit in canvas pixels. Shapes carry a material, a field of the
     texture bank that roughens them when the object is stamped.

@@ -1,4 +1,4 @@
-"""Place things on level ground, so that what is farther is smaller, higher and paler."""
+"""Place objects on level ground, so that distant ones are smaller, higher and paler."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Draw = Callable[[Canvas, float, float, float], None]
 
 
 class Ground(NamedTuple):
-    """Hold a plane seen from `eye` metres above it, with its horizon at a row of the canvas."""
+    """A plane seen from `eye` metres above it, with its horizon at a row of the canvas."""
 
     horizon: float
     eye: float
 
     def unit(self, y: float) -> float:
-        """Give the pixels a metre covers at row `y`: similar triangles."""
+        """Return the pixels per metre at row `y`, by similar triangles."""
         return max(y - self.horizon, 1.0) / self.eye
 
 
 class Cast(NamedTuple):
-    """Ask for a number of things of a size in metres, between two depths (0 horizon, 1 bottom edge)."""
+    """A number of objects of a size in metres, between two depths (0 horizon, 1 bottom edge)."""
 
     draw: Draw
     metres: float
@@ -36,25 +36,25 @@ class Cast(NamedTuple):
 
 
 def eye_level(canvas: Canvas, low: float, high: float, *, down: float = 0.0) -> float:
-    """Choose the row of the horizon, or one over the picture when the eye looks down (a share of pictures).
+    """Return the row of the horizon, or for some pictures one above the picture (the camera looks down).
 
-    Not every snap shows the sky; over a horizon off the picture nothing is painted.
+    Not every photo shows the sky; nothing is painted above a horizon outside the picture.
     """
     return canvas.h * (canvas.between(-0.08, -0.01) if chance(canvas, down) else canvas.between(low, high))
 
 
 def chance(canvas: Canvas, share: float) -> bool:
-    """Toss a coin of the picture."""
+    """Return True with this probability."""
     return bool(canvas.rng.random() < share)
 
 
 def some(canvas: Canvas, share: float, low: int, high: int) -> int:
-    """Give a number of things from low to high, or none."""
+    """Return a random number of objects from low to high, or 0."""
     return int(canvas.rng.integers(low, high + 1)) if chance(canvas, share) else 0
 
 
 def play(canvas: Canvas, ground: Ground, casts: Sequence[Cast]) -> None:
-    """Draw everything asked for, far things first, each kind spread over the breadth."""
+    """Draw all objects, distant ones first, each kind distributed over the width."""
     rng, deep = canvas.rng, canvas.h - ground.horizon
     parts: list[tuple[float, float, Cast]] = []
     for cast in casts:
@@ -71,20 +71,20 @@ def play(canvas: Canvas, ground: Ground, casts: Sequence[Cast]) -> None:
 
 
 def level(canvas: Canvas, y: float, rough: float = 0.0) -> Floats:
-    """Give a nearly straight line across the picture at row `y`."""
+    """Return a nearly straight line across the picture at row `y`."""
     line = np.full(canvas.w, y, np.float32)
     return line + rough * canvas.h * noise.skyline(canvas.rng, canvas.w, 0.5) if rough else line
 
 
 def recede(canvas: Canvas, horizon: float, strength: float = 0.5) -> None:
-    """Fade the ground into the air towards the horizon."""
+    """Fade the ground into the haze towards the horizon."""
     top = max(int(horizon), 0)
     rows = np.linspace(0, 1, max(canvas.h - top, 1), dtype=np.float32)
     canvas.veil(top, canvas.h, (strength * (1 - rows) ** 3).astype(np.float32))
 
 
 def mist(canvas: Canvas) -> None:
-    """Drift banks of fog over the finished picture; they hide colour, not what is there."""
+    """Draw banks of fog over the finished picture; the labels stay."""
     if canvas.light.name != "fog":
         return
     bank = noise.cut("streak", canvas.rng, canvas.h, canvas.w)

@@ -1,4 +1,4 @@
-"""Name the tags of the album and number their mask values."""
+"""The tags of the album and their mask values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ THINGS: Final = (
     "fence", "lamp", "boat", "car", "bus", "train", "plane", "balloon", "bird", "cow", "sheep",
     "horse", "person", "umbrella",
 )  # fmt: skip
-# What the whole picture shows and no pixel owns: a night sky is still labelled `sky` in the mask.
+# Tags of the whole picture without pixels: a night sky has the label `sky` in the mask.
 GLOBAL_TAGS: Final = ("night", "sunset", "fog")
 
 TAGS: Final[tuple[str, ...]] = SURFACES + THINGS + GLOBAL_TAGS
@@ -22,7 +22,7 @@ _VALUE: Final = {tag: value for value, tag in enumerate(TAGS, start=1)}
 
 
 def mask_value(tag: str | None) -> int:
-    """Give the mask value of a tag; None is void, for what is drawn but has no name (pavement, rails).
+    """Return the mask value of a tag; None is void, for objects without a tag (pavement, rails).
 
     >>> mask_value("sky"), mask_value(None)
     (1, 0)

@@ -1,6 +1,6 @@
-"""Draw what moves people: cars, buses, trains, boats, planes and balloons.
+"""Draw cars, buses, trains, boats, planes and balloons.
 
-Vehicles are one unit long unless said otherwise, and face right unless flipped.
+Vehicles are one unit long unless stated otherwise, and face right unless flipped.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def bus(canvas: Canvas, x: float, y: float, length: float) -> None:
 
 
 def train(canvas: Canvas, y: float, height: float, *, front: float) -> None:
-    """Run a train along row `y` with its nose at column `front`; its track is void, being no tag of ours."""
+    """Run a train along row `y` with its nose at column `front`; its track has no tag and is void."""
     rng = canvas.rng
     flip = bool(rng.random() < 0.5)
     _track(canvas, y, height)
@@ -175,7 +175,7 @@ def _track(canvas: Canvas, y: float, height: float) -> None:
 
 
 def boat(canvas: Canvas, x: float, y: float, height: float, *, distance: float = 0.0) -> None:
-    """Sail a boat of some kind, with its image in the water under it."""
+    """Draw a boat of some kind, with its reflection in the water."""
     rng = canvas.rng
     _reflect(canvas, x, y, height)
     sails = rng.random() < 0.65
@@ -218,7 +218,7 @@ def _cabin(pen: Sprite, rng: np.random.Generator) -> None:
 
 
 def _reflect(canvas: Canvas, x: float, y: float, height: float) -> None:
-    """Darken the water under a hull in broken bars: an image of it, too rough to be a boat."""
+    """Draw the reflection of a hull as broken dark bars, with the label of the water."""
     rng = canvas.rng
     for k in range(7):
         half = height * (0.46 - 0.045 * k) * float(rng.uniform(0.7, 1.05))

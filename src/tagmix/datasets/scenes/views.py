@@ -1,4 +1,4 @@
-"""Paint what several kinds of scene share: things in the air, ranges and woods that close the view."""
+"""Parts of several kinds of scenes: objects in the air, mountains and woods in the background."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .vehicles import balloon, plane
 def aloft(
     canvas: Canvas, horizon: float, *, birds: float = 0.25, planes: float = 0.1, balloons: float = 0.1
 ) -> None:
-    """Put things in the air, each now and then; at night next to none fly."""
+    """Draw objects in the air at random; hardly any at night."""
     if horizon <= 0:
         return
     rng, damp = canvas.rng, 0.35 if canvas.light.dark else 1.0

@@ -1,7 +1,7 @@
-"""The kernels compiled by numba: same names, same numbers as ``reference``, to rounding."""
+"""The kernels compiled by numba: the same names and, up to rounding, the same results as ``reference``."""
 
 from tagmix.kernels.compiled.dirichlet import dirichlet_terms
-from tagmix.kernels.compiled.variational import explain_given, infer_images, theta_sums
+from tagmix.kernels.compiled.variational import explain_given, infer_pictures, theta_sums
 from tagmix.kernels.compiled.words import (
     add_evidence_of_all,
     add_evidence_of_own,
@@ -18,6 +18,6 @@ __all__ = [
     "dirichlet_terms",
     "explain_given",
     "for_all_tags",
-    "infer_images",
+    "infer_pictures",
     "theta_sums",
 ]

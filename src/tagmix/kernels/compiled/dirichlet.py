@@ -1,4 +1,4 @@
-"""The Dirichlet posteriors of the tags' words, compiled; ``reference.dirichlet`` says what they are."""
+"""The Dirichlet posteriors of the tags' words, compiled; the definition is ``reference.dirichlet``."""
 
 import numpy as np
 from numba import njit
@@ -25,7 +25,7 @@ def _terms(mu, eta, E_log_beta, divergence, first, last):  # type: ignore[no-unt
         value = total_log_gamma - log_gamma_and_digamma(n_words * eta)[0]
         for d in range(n_words):
             x = mu[c, d]
-            if x == eta:  # a word this tag never had: most of them, when tags are many
+            if x == eta:  # a word that never occurs with this tag, as most do if there are many tags
                 E_log_beta[c, d] = prior_psi - total_psi
                 continue
             log_gamma, psi = log_gamma_and_digamma(x)

@@ -1,4 +1,4 @@
-"""Scores of regions pooled into one of the picture, in one pass over each picture's regions."""
+"""Region scores pooled into picture scores, in one pass over the regions; see ``reference.pooling``."""
 
 import math
 

@@ -1,10 +1,10 @@
-"""The ranking hinge over pairs (own tag, other tag), compiled; no pair is ever listed.
+"""The ranking hinge over pairs (own tag, other tag), compiled, without a list of pairs.
 
-In image n an own tag i has the threshold ``t_i = w_i z̄_ni − 1`` and every other tag j the score
-``s_j = w_j z̄_nj >= 0``; the pair (i, j) is violated when ``s_j > t_i``. The *rank* of a score is how
-many thresholds lie strictly below it: the number of pairs it violates. A threshold below 0 is below
-every score, so only thresholds from 0 up (*live*) need a look at the scores, and all tags that z̄_n
-does not store share one rank: the number of thresholds that are not live.
+In picture n an own tag i has the threshold ``t_i = w_i z̄_ni − 1`` and every other tag j the score
+``s_j = w_j z̄_nj >= 0``; the pair (i, j) is violated if ``s_j > t_i``. The *rank* of a score is the
+number of thresholds strictly below it: the number of pairs it violates. A threshold below 0 is below
+every score, so only thresholds from 0 up (*live*) are compared with scores, and all tags that z̄_n
+does not store have the same rank: the number of thresholds that are not live.
 """
 
 import numpy as np
@@ -15,13 +15,13 @@ from tagmix.arrays import Floats, Ints
 
 Columns = NDArray[np.int32]
 
-# Up to this many live thresholds one vectorised pass for each is quicker than sorting and searching.
+# Up to this many live thresholds, one vectorised pass per threshold is faster than sorting and searching.
 FEW = 8
 
 
 @njit(cache=True, nogil=True)
 def find_own(columns: Columns, starts: Ints, own_columns: Columns, own_starts: Ints) -> Ints:
-    """Return, for each own tag, where z̄ stores it, or −1; equals ``reference.ranking.find_own``.
+    """Return the position of each own tag in z̄, or −1; equals ``reference.ranking.find_own``.
 
     Both matrices have sorted columns within each row.
     """
@@ -46,9 +46,9 @@ def _longest(starts: Ints, first: int, last: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _pass_live(scores: Floats, thresholds: Floats, ranks: Floats, own_counts: Ints) -> None:
-    """Add to each rank the live thresholds below its score, by one pass for each live threshold.
+    """Add the number of live thresholds below each score to its rank, in one pass per live threshold.
 
-    The own tag of a live threshold counts the scores above it. Cost: live thresholds × scores.
+    The own tag of a live threshold gets the number of scores above it. Cost: live thresholds × scores.
     """
     for i in range(thresholds.size):
         threshold = thresholds[i]
@@ -63,7 +63,7 @@ def _pass_live(scores: Floats, thresholds: Floats, ranks: Floats, own_counts: In
 
 @njit(cache=True, nogil=True)
 def _search_live(scores: Floats, thresholds: Floats, ranks: Floats, own_counts: Ints, tally: Ints) -> None:
-    """Do as ``_pass_live`` by binary search among the sorted live thresholds.
+    """Compute the same as ``_pass_live`` by binary search among the sorted live thresholds.
 
     Cost: scores × log(live thresholds). ``tally`` is overwritten.
     """
@@ -87,14 +87,14 @@ def _search_live(scores: Floats, thresholds: Floats, ranks: Floats, own_counts: 
 def _workspace(
     starts: Ints, own_starts: Ints, first: int, last: int
 ) -> tuple[Floats, Floats, Floats, Ints, Ints]:
-    """Return scores, ranks, thresholds, own counts and a tally, long enough for the images of a range."""
+    """Return workspaces for scores, ranks, thresholds, own counts and a tally of a range of pictures."""
     longest, widest = _longest(starts, first, last), _longest(own_starts, first, last)
     own_counts, tally = np.empty(widest, np.int64), np.empty(widest + 1, np.int64)
     return np.empty(longest), np.empty(longest), np.empty(widest), own_counts, tally
 
 
 @njit(cache=True, nogil=True)
-def _rank_image(
+def _rank_picture(
     n: int,
     values: Floats,
     columns: Columns,
@@ -105,10 +105,10 @@ def _rank_image(
     weights: Floats,
     workspace: tuple[Floats, Floats, Floats, Ints, Ints],
 ) -> int:
-    """Rank the stored scores of image n and count the violated pairs of its own tags.
+    """Rank the stored scores of picture n and count the violated pairs of its own tags.
 
-    Both go to the front of their workspaces; an own tag has the rank 0. Returns the rank that all the
-    other tags not stored share.
+    Both are written to the front of their workspaces; own tags have rank 0. Returns the common rank of
+    all other tags that are not stored.
     """
     begin, n_stored = starts[n], starts[n + 1] - starts[n]
     own_begin, n_own = own_starts[n], own_starts[n + 1] - own_starts[n]
@@ -122,7 +122,7 @@ def _rank_image(
         thresholds[i] = -1.0
         if place >= 0:
             thresholds[i] = scores[place] - 1.0
-            scores[place] = -1.0  # an own tag is nobody's rival: below every live threshold
+            scores[place] = -1.0  # own tags do not compete: below every live threshold
         lowest += thresholds[i] < 0.0
         own_counts[i] = weights.size - n_own
     ranks[:] = lowest
@@ -153,10 +153,10 @@ def cut(
     slopes: Floats,
     levels: Floats,
 ) -> None:
-    """Write one partial cutting plane for each chunk; equals ``reference.ranking.cut`` to rounding.
+    """Write one partial cutting plane per chunk; equals ``reference.ranking.cut`` up to rounding.
 
-    Chunk k holds the images ``chunks[k] … chunks[k + 1]``; its subgradient goes to ``slopes[k]`` and
-    its constant to ``levels[k]``, so the sum over chunks has the same bits for any number of threads.
+    Chunk k consists of the pictures ``chunks[k] … chunks[k + 1]``; its subgradient is written to
+    ``slopes[k]`` and its constant to ``levels[k]``, so the sum is the same for any number of threads.
     """
     workspace = _workspace(starts, own_starts, chunks[first], chunks[last])
     ranks, own_counts = workspace[1], workspace[3]
@@ -168,7 +168,7 @@ def cut(
             begin, own_begin, n_own = starts[n], own_starts[n], own_starts[n + 1] - own_starts[n]
             if n_own in (0, weights.size):
                 continue
-            _rank_image(n, values, columns, starts, own_at, own_columns, own_starts, weights, workspace)
+            _rank_picture(n, values, columns, starts, own_at, own_columns, own_starts, weights, workspace)
             scale = pair_weights[n]
             for e in range(begin, starts[n + 1]):
                 slope[columns[e]] += scale * ranks[e - begin] * values[e]
@@ -196,10 +196,10 @@ def add_counts(
     own_out: Floats,
     other_out: Floats,
 ) -> None:
-    """Add Σ_k factor_k · (violated pairs at point k) of images ``first … last``, tag by tag.
+    """Add Σ_k factor_k · (violated pairs at point k) of pictures ``first … last``, tag by tag.
 
-    Own tags add to ``own_out``, aligned with ``own_columns``; the others add to ``other_out``, images ×
-    tags, or nowhere when it has no rows. Equals ``reference.ranking.add_counts`` to rounding.
+    Own tags add to ``own_out``, aligned with ``own_columns``; the others add to ``other_out``, pictures ×
+    tags, unless it has no rows. Equals ``reference.ranking.add_counts`` up to rounding.
     """
     workspace = _workspace(starts, own_starts, first, last)
     ranks, own_counts = workspace[1], workspace[3]
@@ -209,7 +209,7 @@ def add_counts(
             continue
         unstored = 0.0
         for k in range(factors.size):
-            lowest = _rank_image(
+            lowest = _rank_picture(
                 n, values, columns, starts, own_at, own_columns, own_starts, points[k], workspace
             )
             for i in range(n_own):

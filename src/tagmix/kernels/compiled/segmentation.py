@@ -1,6 +1,6 @@
-"""Borders, merging and enlarging of regions, compiled; ``reference.segmentation`` says what they are.
+"""Borders, merging and enlarging of regions, compiled; the definition is ``reference.segmentation``.
 
-No fast arithmetic here: a label is a decision, and both versions must decide alike to the last bit.
+Without fast arithmetic: labels are discrete, and both versions must agree to the last bit.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def find_borders(labels: Labels, contour: Planes, n_regions: int) -> Borders:
 
 @njit(cache=True, nogil=True)
 def _sum_up(starts, others, heights, n_regions):  # type: ignore[no-untyped-def]
-    """Collect the steps of each pair of regions: bucket by bucket, so memory stays linear in the steps."""
+    """Collect the steps between each pair of regions, in buckets, so memory is linear in the steps."""
     n_steps = len(others)
     first, second = np.empty(n_steps, np.int64), np.empty(n_steps, np.int64)
     length, height = np.empty(n_steps), np.empty(n_steps)
@@ -90,7 +90,7 @@ def merge_regions(
         if lightest < 0 and alive <= n_target:
             break
         chosen = _cheapest(first, second, factors, means, weights, lightest)
-        if chosen < 0:  # a single region is left, or none has a neighbour
+        if chosen < 0:  # one region is left, or none has a neighbour
             break
         a, b = min(first[chosen], second[chosen]), max(first[chosen], second[chosen])
         both = weights[a] + weights[b]
@@ -111,7 +111,7 @@ def merge_regions(
 
 @njit(cache=True, nogil=True)
 def _cheapest(first, second, factors, means, weights, lightest):  # type: ignore[no-untyped-def]
-    """Return the border to go next, −1 if there is none; only those of ``lightest`` unless that is −1."""
+    """Return the next border to remove, or −1; only borders of ``lightest`` unless that is −1."""
     chosen, least = -1, np.inf
     for e in range(len(first)):
         a, b = first[e], second[e]
@@ -152,7 +152,7 @@ def enlarge(labels: Labels, height: int, width: int, min_area: int) -> Labels:
 
 @njit(cache=True, nogil=True)
 def _round_corners(labels, large, area, min_area):  # type: ignore[no-untyped-def]
-    """Visit the cells between four coarse pixels, and only where those differ: few of them do."""
+    """Visit the cells between four coarse pixels with different labels; there are few of them."""
     (h, w), (height, width) = labels.shape, large.shape
     for i in range(h - 1):
         top, bottom = _first_at(i, h, height), _first_at(i + 1, h, height)

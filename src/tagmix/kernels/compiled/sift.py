@@ -1,4 +1,4 @@
-"""SIFT of upright square patches, compiled; ``reference.sift`` says what it computes."""
+"""SIFT of upright square patches, compiled; the definition is ``reference.sift``."""
 
 import math
 
@@ -10,8 +10,8 @@ from tagmix.kernels.compiled.special import FAST
 from tagmix.kernels.reference.sift import CELLS, CLIP, FAINT, ORIENTATIONS, REACH
 from tagmix.kernels.threads import over_ranges
 
-# The histogram has a border cell all around, so that no sample asks whether its neighbour exists, and
-# the orientations two more, folded back at the end.
+# The histogram has border cells on all sides, so that samples need no test of their neighbours, and
+# two more orientations, which are added to the first two at the end.
 WIDE, DEEP = CELLS + 2, ORIENTATIONS + 2
 
 
@@ -40,14 +40,16 @@ def _describe(pixels, starts, shapes, steps, level_of, patches, out, first, last
     for i in range(first, last):
         level = level_of[i]
         height, width = shapes[level]
-        image = pixels[starts[level] : starts[level] + height * width].reshape(height, width)
+        picture = pixels[starts[level] : starts[level] + height * width].reshape(height, width)
         cell = patches[i, 2] / CELLS
         histogram[:] = 0.0
         if steps[level] >= 1.0:
             stride = int(steps[level])
-            _whole_samples(image, patches[i, 0], patches[i, 1], cell, stride, histogram, scratch, column)
+            _whole_samples(picture, patches[i, 0], patches[i, 1], cell, stride, histogram, scratch, column)
         else:
-            _half_samples(image, patches[i, 0], patches[i, 1], cell, steps[level], histogram, scratch, column)
+            _half_samples(
+                picture, patches[i, 0], patches[i, 1], cell, steps[level], histogram, scratch, column
+            )
         _fold(histogram, out[i])
 
 
@@ -61,26 +63,26 @@ def _limits(centre, cell, step, length):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _prepare_columns(low, n, x, cell, step, scratch, column):  # type: ignore[no-untyped-def]
-    """Fill what is the same in every row: the bell's weight, the share of the right cell, the cell."""
+    """Fill the values common to all rows: the Gaussian weight, the share of the right cell, the cell."""
     for k in range(n):
         u = ((low + k) * step - x) / cell
         scratch[4, k] = math.exp(-u * u / (CELLS * CELLS / 2))
-        cells = min(int(u + REACH), CELLS)  # never beyond the border cell, however it was rounded
+        cells = min(int(u + REACH), CELLS)  # not beyond the border cell after rounding
         scratch[5, k] = u + REACH - cells
         column[k] = cells * DEEP
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _whole_samples(image, x, y, cell, stride, histogram, scratch, column):  # type: ignore[no-untyped-def]
-    low_i, high_i = _limits(x, cell, float(stride), image.shape[1])
-    low_j, high_j = _limits(y, cell, float(stride), image.shape[0])
+def _whole_samples(picture, x, y, cell, stride, histogram, scratch, column):  # type: ignore[no-untyped-def]
+    low_i, high_i = _limits(x, cell, float(stride), picture.shape[1])
+    low_j, high_j = _limits(y, cell, float(stride), picture.shape[0])
     n = high_i - low_i
     if n <= 0:
         return
     _prepare_columns(low_i, n, x, cell, float(stride), scratch, column)
     start = low_i * stride
     for j in range(low_j * stride, high_j * stride, stride):
-        here, above, below = image[j], image[j - 1], image[j + 1]
+        here, above, below = picture[j], picture[j - 1], picture[j + 1]
         for k in range(n):
             i = start + k * stride
             scratch[0, k] = here[i + 1] - here[i - 1]
@@ -89,20 +91,20 @@ def _whole_samples(image, x, y, cell, stride, histogram, scratch, column):  # ty
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _between(image, x, y):  # type: ignore[no-untyped-def]
+def _between(picture, x, y):  # type: ignore[no-untyped-def]
     """Equal to ``reference.sift._at``."""
     i, j = int(x), int(y)
     a, b = x - i, y - j
-    right, below = min(i + 1, image.shape[1] - 1), min(j + 1, image.shape[0] - 1)
-    upper = (1 - a) * image[j, i] + a * image[j, right]
-    lower = (1 - a) * image[below, i] + a * image[below, right]
+    right, below = min(i + 1, picture.shape[1] - 1), min(j + 1, picture.shape[0] - 1)
+    upper = (1 - a) * picture[j, i] + a * picture[j, right]
+    lower = (1 - a) * picture[below, i] + a * picture[below, right]
     return (1 - b) * upper + b * lower
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _half_samples(image, x, y, cell, step, histogram, scratch, column):  # type: ignore[no-untyped-def]
-    low_i, high_i = _limits(x, cell, step, image.shape[1])
-    low_j, high_j = _limits(y, cell, step, image.shape[0])
+def _half_samples(picture, x, y, cell, step, histogram, scratch, column):  # type: ignore[no-untyped-def]
+    low_i, high_i = _limits(x, cell, step, picture.shape[1])
+    low_j, high_j = _limits(y, cell, step, picture.shape[0])
     n = high_i - low_i
     if n <= 0:
         return
@@ -111,8 +113,8 @@ def _half_samples(image, x, y, cell, step, histogram, scratch, column):  # type:
         v = j * step
         for k in range(n):
             h = (low_i + k) * step
-            scratch[0, k] = _between(image, h + step, v) - _between(image, h - step, v)
-            scratch[1, k] = _between(image, h, v - step) - _between(image, h, v + step)
+            scratch[0, k] = _between(picture, h + step, v) - _between(picture, h - step, v)
+            scratch[1, k] = _between(picture, h, v - step) - _between(picture, h, v + step)
         _add_row(n, (v - y) / cell, histogram, scratch, column)
 
 
@@ -141,7 +143,7 @@ def _turns(across, up, n, angle):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _add_row(n, v, histogram, scratch, column):  # type: ignore[no-untyped-def]
-    """Share one row of gradients among cells and orientations."""
+    """Distribute one row of gradients over cells and orientations."""
     across, up, weight, angle, bell, share = scratch
     side = np.float32(math.exp(-v * v / (CELLS * CELLS / 2)))
     for k in range(n):
@@ -173,7 +175,7 @@ def _add_row(n, v, histogram, scratch, column):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _fold(histogram, vector):  # type: ignore[no-untyped-def]
-    """Drop the border, fold the orientations, and scale to unit length twice, clipped in between."""
+    """Drop the border, fold the orientations, normalise, clip, and normalise again."""
     norm = 0.0
     for r in range(CELLS):
         for c in range(CELLS):

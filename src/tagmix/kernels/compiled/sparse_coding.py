@@ -1,15 +1,15 @@
-"""The most probable mixture of an image, compiled: equals ``reference.sparse_coding`` to its tolerance.
+"""The most probable mixture of a picture, compiled: equals ``reference.sparse_coding`` up to the tolerance.
 
-With w_c = λ_c θ_c and a_mc = p_mc / (λ_c max_c' p_mc'/λ_c') the problem of an image with M regions is
+With w_c = λ_c θ_c and a_mc = p_mc / (λ_c max_c' p_mc'/λ_c') the problem of a picture with M regions is
 
     max F(w) = Σ_m log d_m − Σ_c w_c  over w ≥ 0,  d_m = Σ_c w_c a_mc,  max_c a_mc = 1.
 
-Optimality: g_c = Σ_m a_mc / d_m ≤ 1, and = 1 where w_c > 0; hence Σ_c w_c = M. Only the tags that may
-still matter are visited, because two tests prove others to be zero at *every* optimum.
+Optimality: g_c = Σ_m a_mc / d_m ≤ 1, and = 1 where w_c > 0; hence Σ_c w_c = M. Only some tags
+are visited, because two tests prove that the others are zero at *every* optimum.
 
-Before anything is solved. Take the best tag of region m: 1 / d*_m ≤ g*_c ≤ 1, so d*_m ≥ 1 and
+Before solving. For the best tag of region m: 1 / d*_m ≤ g*_c ≤ 1, so d*_m ≥ 1 and
 g*_c ≤ Σ_m a_mc. A tag with Σ_m a_mc < 1 is zero; max_m a_mc < 1/M proves it without an exponential.
-These tags also never decide the largest score V = max_c g_c: V ≥ 1/d_m, so g_c ≤ V Σ_m a_mc < V.
+These tags also never attain the largest score V = max_c g_c: V ≥ 1/d_m, so g_c ≤ V Σ_m a_mc < V.
 
 At any w with Σ_c w_c = M. ν = 1/(V d) satisfies Σ_m ν_m a_mc ≤ 1, and log x ≤ x − 1 gives
 F(w') ≤ −M − Σ_m log ν_m for every w' ≥ 0: the gap of w is G = M log V. Put q_m = ν_m d*_m. Then
@@ -26,16 +26,16 @@ from numba import njit
 from tagmix.arrays import Floats, Ints
 from tagmix.kernels.compiled.sparse_shares import SLACK, possible_tags
 
-# Added to the diagonal of the Hessian (whose own diagonal lies between 1/M and 1 near the optimum),
-# so that dependent columns move to the edge of the cone and are dropped there.
+# Added to the diagonal of the Hessian (between 1/M and 1 near the optimum), so that linearly dependent
+# columns move to the boundary of the cone, where they are dropped.
 RIDGE = 1e-12
-# Newton's error squares at each step: asking the restricted problem for this share is one step more.
+# Newton's method converges quadratically: this smaller tolerance costs the restricted problem one step.
 INNER_SHARE = 1e-3
 MAX_HALVINGS = 60
 
 
 @njit(cache=True, nogil=True)
-def map_images(
+def map_pictures(
     evidence: Floats,
     region_starts: Ints,
     rates: Floats,
@@ -47,40 +47,40 @@ def map_images(
     start: int,
     stop: int,
 ) -> None:
-    """Fill theta, residual and gap of images ``start … stop``; equals ``reference.map_images``."""
+    """Fill theta, residual and gap of pictures ``start … stop``; equals ``reference.map_pictures``."""
     n_tags = evidence.shape[1]
     widest = 0
-    for image in range(start, stop):
-        widest = max(widest, region_starts[image + 1] - region_starts[image])
+    for picture in range(start, stop):
+        widest = max(widest, region_starts[picture + 1] - region_starts[picture])
     columns = np.empty((n_tags, widest))
     tags = np.empty(n_tags, np.int64)
     log_rates = np.empty(0)
-    for image in range(start, stop):
-        theta[image] = 0.0
-        residual[image] = 0.0
-        gap[image] = 0.0
-        regions = evidence[region_starts[image] : region_starts[image + 1]]
+    for picture in range(start, stop):
+        theta[picture] = 0.0
+        residual[picture] = 0.0
+        gap[picture] = 0.0
+        regions = evidence[region_starts[picture] : region_starts[picture + 1]]
         n_regions = regions.shape[0]
         if n_regions == 0:
             continue
-        row = image if rates.shape[0] > 1 else 0
+        row = picture if rates.shape[0] > 1 else 0
         if rates.shape[0] > 1 or log_rates.size == 0:
             log_rates = np.log(rates[row])
         n_possible, leaders = possible_tags(regions, log_rates, tags, columns)
         shares = columns[:n_possible, :n_regions]
-        support, weights, residual[image], gap[image] = _solve(shares, leaders, tolerance, max_iter)
+        support, weights, residual[picture], gap[picture] = _solve(shares, leaders, tolerance, max_iter)
         for i in range(support.size):
-            theta[image, tags[support[i]]] += weights[i] / rates[row, tags[support[i]]]
+            theta[picture, tags[support[i]]] += weights[i] / rates[row, tags[support[i]]]
 
 
 @njit(cache=True, nogil=True)
 def _solve(
     shares: Floats, leaders: Ints, tolerance: float, max_iter: int
 ) -> tuple[Ints, Floats, float, float]:
-    """Return support, weights, residual and gap of one image, starting from the best tag of each region.
+    """Return support, weights, residual and gap of one picture, starting from the best tag of each region.
 
-    The residual is taken over all possible tags at the end, whatever was screened on the way; should
-    a screened tag score above the tolerance there, the ascent goes on with none screened.
+    The residual is computed over all possible tags at the end, screened or not; if a screened tag
+    scores above the tolerance, the ascent continues without screening.
     """
     support = np.unique(leaders)
     weights = np.array([np.sum(leaders == tag) * 1.0 for tag in support])  # so d_m ≥ 1
@@ -101,7 +101,7 @@ def _solve(
 def _ascend(
     shares: Floats, support: Ints, weights: Floats, tolerance: float, max_iter: int, screen: bool
 ) -> tuple[Ints, Floats, int]:
-    """Return support, weights and sweeps used once no surviving tag scores above 1 + tolerance."""
+    """Return support, weights and number of sweeps once no remaining tag scores above 1 + tolerance."""
     n_regions = shares.shape[1]
     alive = np.arange(shares.shape[0])
     for n_used in range(max_iter + 1):
@@ -147,8 +147,8 @@ def _scores(shares: Floats, tags: Ints, mixture: Floats) -> Floats:
 def _least_ratio(gap: float) -> float:
     """Return a lower bound, tight to rounding, of the root below 1 of q − 1 − log q = gap.
 
-    With q = exp(−t) the function t + expm1(−t) − gap is convex and rising: Newton's method started
-    above the root stays above it, so stopping early is safe.
+    With q = exp(−t) the function t + expm1(−t) − gap is convex and increasing: Newton's method started
+    above the root stays above it, so early stopping is safe.
     """
     t = math.sqrt(2.0 * gap) + gap if gap < 0.5 else 1.0 + gap
     for _ in range(6):
@@ -158,9 +158,9 @@ def _least_ratio(gap: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _violators(shares: Floats, alive: Ints, scores: Floats, mixture: Floats, tolerance: float) -> Ints:
-    """Return positions in ``alive``: for each region the best violator of those it supports the most.
+    """Return positions in ``alive``: per region, the best violator among those it supports most.
 
-    One tag a region keeps near-copies of one tag from entering together.
+    One tag per region prevents near-duplicates of a tag from entering together.
     """
     best = np.full(mixture.size, -1)
     for i in range(alive.size):
@@ -175,10 +175,10 @@ def _violators(shares: Floats, alive: Ints, scores: Floats, mixture: Floats, tol
 def _enter(
     shares: Floats, support: Ints, weights: Floats, tags: Ints, scores: Floats, mixture: Floats
 ) -> tuple[Ints, Floats]:
-    """Return support and weights after moving mass to ``tags``: F rises, and each becomes positive.
+    """Return support and weights after moving mass to ``tags``: F increases, and each becomes positive.
 
-    The slope of F along the move is positive at 0 and falls; halving the step until the slope at its
-    end is not negative stops within a factor of two of the maximum and cannot pass it.
+    The slope of F along the move is positive at 0 and decreases. Backtracking until the slope at the end
+    is not negative stops within a factor of two of the maximum, and not beyond it.
     """
     n_regions = mixture.size
     target = (scores - 1.0) * (n_regions / np.sum(scores - 1.0))
@@ -199,8 +199,8 @@ def _restricted_optimum(
 ) -> tuple[Ints, Floats]:
     """Return the maximum of F over the tags of ``support``: its positive part, scaled to Σ_c w_c = M.
 
-    Newton's method on the positive tags; a step that reaches the edge drops the tag it meets there
-    (once all others are optimal, a tag dropped too early scores above 1 and enters again).
+    Newton's method on the positive tags; a step to the boundary drops the tag that becomes zero (a tag
+    that is dropped too early scores above 1 once all others are optimal, and enters again).
     """
     n_regions = shares.shape[1]
     for _ in range(50 + 2 * support.size):
@@ -215,7 +215,7 @@ def _restricted_optimum(
             if edge >= 0:
                 weights[edge] = 0.0
         else:
-            weights = weights * scores  # the multiplicative step never lowers F
+            weights = weights * scores  # the multiplicative step never decreases F
         kept = np.flatnonzero(weights > 0.0)
         support, weights = support[kept], weights[kept]
     return support, weights * (n_regions / weights.sum())
@@ -223,7 +223,7 @@ def _restricted_optimum(
 
 @njit(cache=True, nogil=True)
 def _newton_direction(ratios: Floats, ascent: Floats) -> Floats:
-    """Return H⁻¹ × ascent for H = ratios ratiosᵀ + ridge, by a Cholesky factor written over H."""
+    """Return H⁻¹ × ascent for H = ratios ratiosᵀ + ridge, by a Cholesky factorisation in place of H."""
     size = ascent.size
     H = ratios @ ratios.T
     move = ascent.copy()
@@ -247,10 +247,10 @@ def _newton_direction(ratios: Floats, ascent: Floats) -> Floats:
 
 @njit(cache=True, nogil=True)
 def _safe_step(weights: Floats, move: Floats, ratios: Floats) -> tuple[float, int]:
-    """Return a step ≤ 1 along ``move`` that raises F enough, and the tag that it makes zero (or −1).
+    """Return a step ≤ 1 along ``move`` with sufficient increase, and the tag that becomes zero (or −1).
 
-    The rise is summed from log1p so that it keeps its digits when the steps get small; step 0 says
-    that no step was found.
+    The increase is a sum of log1p, which stays accurate for small steps; step 0 means that no step was
+    found.
     """
     step, edge = 1.0, -1
     for i in range(move.size):

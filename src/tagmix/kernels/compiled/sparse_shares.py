@@ -1,7 +1,7 @@
-"""The tags that may matter to an image and their shares of its regions: the first part of ``sparse_coding``.
+"""The tags that can be positive in a picture, and their shares: the first part of ``sparse_coding``.
 
 The share of tag c in region m is a_mc = p_mc / (λ_c max_c' p_mc'/λ_c'). A tag with Σ_m a_mc < 1 is zero
-at every optimum (proof: ``sparse_coding``), and max_m a_mc < 1/M shows it without an exponential.
+at every optimum (proof: ``sparse_coding``); max_m a_mc < 1/M is a sufficient test without an exponential.
 """
 
 import math
@@ -12,17 +12,17 @@ from numba import njit
 from tagmix.arrays import Floats, Ints
 from tagmix.kernels.compiled.exponential import exponentiate
 
-# Columns read at once: those of ten regions stay in the second cache for the second look at them.
+# Columns per block: those of ten regions stay in the second-level cache for the second pass.
 BLOCK = 1024
-# A tag this close below the threshold is kept: rounding must not drop a tag.
+# A tag this close below the threshold is kept, because of rounding.
 SLACK = 1e-9
 
 
 @njit(cache=True, nogil=True)
 def possible_tags(regions: Floats, log_rates: Floats, tags: Ints, columns: Floats) -> tuple[int, Ints]:
-    """Return how many tags may be positive, and for each region the best tag's place among them.
+    """Return the number of tags that can be positive, and the position of each region's best tag among them.
 
-    Fills the first rows of ``tags`` (their numbers, rising) and of ``columns`` (their shares).
+    Fills the first rows of ``tags`` (their indices, increasing) and of ``columns`` (their shares).
     """
     peaks, leaders = np.full(regions.shape[0], -np.inf), np.zeros(regions.shape[0], np.int64)
     n_candidates = _candidates(regions, log_rates, tags, peaks, leaders)
@@ -32,10 +32,10 @@ def possible_tags(regions: Floats, log_rates: Floats, tags: Ints, columns: Float
 
 @njit(cache=True, nogil=True)
 def _candidates(regions: Floats, log_rates: Floats, tags: Ints, peaks: Floats, leaders: Ints) -> int:
-    """Return how many tags come within a factor M of some region's best so far; fill their numbers.
+    """Return the number of tags within a factor M of some region's best so far; fill their indices.
 
-    The evidence is read from memory once. The best so far is not above the best, so no tag is lost;
-    the few too many of the first blocks go when their shares are summed.
+    The evidence is read from memory once. The best so far is at most the final best, so no tag is lost;
+    a few superfluous tags of the first blocks are dropped when their shares are summed.
     """
     n_regions, n_tags = regions.shape
     threshold = -math.log(n_regions) - SLACK
@@ -62,7 +62,7 @@ def _candidates(regions: Floats, log_rates: Floats, tags: Ints, peaks: Floats, l
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def _peak(evidence: Floats, log_rates: Floats) -> float:
-    """Return max_c (evidence_c − log λ_c); the flags let the maximum run on vectors (no NaN comes here)."""
+    """Return max_c (evidence_c − log λ_c); the flags allow a vectorised maximum (there is no NaN)."""
     peak = -np.inf
     for c in range(evidence.size):
         peak = max(peak, evidence[c] - log_rates[c])
@@ -71,7 +71,7 @@ def _peak(evidence: Floats, log_rates: Floats) -> float:
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def _raise_to(highest: Floats, evidence: Floats, log_rates: Floats, peak: float) -> None:
-    """Raise ``highest`` to the log shares of one region where those are larger."""
+    """Set ``highest`` to its maximum with the log shares of one region."""
     for c in range(evidence.size):
         highest[c] = max(highest[c], evidence[c] - log_rates[c] - peak)
 
@@ -80,7 +80,7 @@ def _raise_to(highest: Floats, evidence: Floats, log_rates: Floats, peak: float)
 def _fill_shares(
     regions: Floats, log_rates: Floats, peaks: Floats, tags: Ints, n_candidates: int, columns: Floats
 ) -> int:
-    """Return how many candidates have Σ_m a_mc ≥ 1; close up ``tags`` and fill ``columns`` with those."""
+    """Return the number of candidates with Σ_m a_mc ≥ 1; compact ``tags`` and fill ``columns`` with them."""
     n_regions = peaks.size
     shares = np.empty((n_regions, BLOCK))
     bits = np.empty(BLOCK)

@@ -8,7 +8,7 @@ from numba import njit
 from tagmix.arrays import Floats
 from tagmix.kernels.threads import over_ranges
 
-FAST = {"reassoc", "contract", "arcp", "nsz"}  # keeps NaN and infinity meaningful
+FAST = {"reassoc", "contract", "arcp", "nsz"}  # NaN and infinity keep their meaning
 EULER = 0.5772156649015329
 EXP_MINUS_EULER = math.exp(-EULER)
 # ζ(2) … ζ(5): Ψ(1+s) = −γ + ζ(2)s − ζ(3)s² + …; four terms give 1e-16 for s < 1e-3.
@@ -29,14 +29,14 @@ def digamma(x: float) -> float:
         shift -= 1.0 / x
         x += 1.0
     y = 1.0 / (x * x)
-    # Asymptotic series with Bernoulli numbers; the first term left out is below 1e-16 at x = 10.
+    # Asymptotic series with Bernoulli numbers; the first omitted term is below 1e-16 at x = 10.
     series = y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y * (1 / 132 - y * 691 / 32760)))))
     return shift + math.log(x) - 0.5 / x - series
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def exp_digamma_1p(s: float) -> float:
-    """Equal to ``np.exp(scipy.special.digamma(1 + s))`` for s >= 0; cheap where s is small."""
+    """Equal to ``np.exp(scipy.special.digamma(1 + s))`` for s >= 0; fast for small s."""
     if s < SMALL:
         d = s * (ZETA2 - s * (ZETA3 - s * (ZETA4 - s * ZETA5)))
         return EXP_MINUS_EULER * (1.0 + d * (1.0 + d * (0.5 + d * (1 / 6 + d / 24))))
@@ -63,7 +63,7 @@ def add_sigmoid_series(x: float, series: Floats) -> None:
 
 
 def softplus_table(points: Floats, low: float, high: float, n_threads: int = 1) -> Floats:
-    """Return the Taylor coefficients of u → Σ_i softplus(u − points_i), a row a node from low to high."""
+    """Return the Taylor coefficients of u → Σ_i softplus(u − points_i), one row per node from low to high."""
     table = np.zeros((math.ceil((high - low) / STEP) + 1, ORDER + 1))
     over_ranges(lambda first, last: _fill_nodes(points, low, table, first, last), len(table), n_threads)
     return table
@@ -98,7 +98,7 @@ def look_up(table: Floats, low: float, u: float) -> tuple[float, float, float]:
 def sigmoid_sums(points: Floats, at: Floats) -> Floats:
     """Equal to ``[Σ_i σ(a − points_i) for a in at]``, through moments of the points in bins of STEP.
 
-    The cost is points + len(at) × bins, not their product: the points lie close together.
+    The cost is points + len(at) × bins rather than points × len(at), because the points are close together.
     """
     low, high = points.min(), points.max()
     n_bins = int((high - low) / STEP) + 1
@@ -123,7 +123,7 @@ def sigmoid_sums(points: Floats, at: Floats) -> Floats:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def log_gamma_and_digamma(x: float) -> tuple[float, float]:
-    """Equal to ``(gammaln(x), digamma(x))`` of SciPy for x > 0, for the price of one."""
+    """Equal to ``(gammaln(x), digamma(x))`` of SciPy for x > 0, at the cost of one of them."""
     product, shift = 1.0, 0.0
     while x < 10.0:
         product *= x

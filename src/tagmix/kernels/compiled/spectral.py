@@ -1,7 +1,7 @@
 """The affinity of superpixels and the two-way normalised cut of a graph, compiled.
 
-The eigenvector comes from Lanczos' iteration and not from LAPACK: a hundred nodes are too few for BLAS
-threads, which spin longer than the work takes, and limiting them costs more than the solution.
+The eigenvector is computed by Lanczos iteration rather than LAPACK: for a hundred nodes, starting and
+limiting BLAS threads costs more than the solution.
 """
 
 import math
@@ -36,7 +36,7 @@ def affinities(
                 differ = 0.0
                 for c in range(n_features):
                     differ += (features[i, c] - features[j, c]) ** 2
-                if differ < 30.0:  # beyond, nothing is left to lose on the way
+                if differ < 30.0:  # beyond this the affinity is zero in any case
                     highest = np.float32(0.0)
                     steps = int(max(abs(dy), abs(dx)) + 0.5)
                     for s in range(1, steps):
@@ -54,7 +54,7 @@ def fiedler_vector(weights: Floats) -> Floats:
     """Equal to ``reference.spectral.fiedler_vector``, up to sign and a residual of ``TOLERANCE``.
 
     Lanczos with full orthogonalisation, also against the first eigenvector D^½ 1, which leaves the second
-    as the largest. The start is fixed and has no symmetry, so that no eigenvector is orthogonal to it.
+    as the largest. The initial vector is fixed and not symmetric, so no eigenvector is orthogonal to it.
     """
     n = len(weights)
     root = np.sqrt(weights.sum(axis=1))
@@ -96,7 +96,7 @@ def fiedler_vector(weights: Floats) -> Floats:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _orthogonalise(vector, basis):  # type: ignore[no-untyped-def]
-    for _ in range(2):  # twice is enough to be orthogonal to rounding
+    for _ in range(2):  # twice is enough for orthogonality up to rounding
         for k in range(len(basis)):
             along = 0.0
             for i in range(len(vector)):
@@ -154,7 +154,7 @@ def two_way_cut(weights: Floats, vector: Floats) -> tuple[float, Floats]:
     best, best_at, cut, below = np.inf, 1, 0.0, 0.0
     for t in range(n - 1):
         moved = order[t]
-        # Its links to the other side are cut from now on, those to its new side no longer
+        # From now on its links to the other side are cut, and those to its new side are not
         for j in range(n):
             cut += weights[moved, j] * (2.0 * side[j] - 1.0) if j != moved else 0.0
         side[moved] = 0.0

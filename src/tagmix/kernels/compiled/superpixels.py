@@ -1,6 +1,6 @@
-"""Superpixels, their sums and their pieces, compiled; ``reference.superpixels`` says what they are.
+"""Superpixels, their sums and their pieces, compiled; the definition is ``reference.superpixels``.
 
-No fast arithmetic here: a label is a decision, and both versions must decide alike to the last bit.
+Without fast arithmetic: labels are discrete, and both versions must agree to the last bit.
 """
 
 import math
@@ -38,7 +38,7 @@ def assign_pixels(planes: Planes, step: float, compactness: float, n_iter: int) 
             left, right = max(0, int(cx) - reach), min(width, int(cx) + reach + 1)
             for y in range(max(0, int(cy) - reach), min(height, int(cy) + reach + 1)):
                 dy = np.float32(y) - cy
-                # Sliced rows start at 0, so the inner loop has no negative-index test and runs on vectors
+                # Slices start at 0: without tests for negative indices the inner loop is vectorised
                 nearest, owner, xs = distance[y, left:right], labels[y, left:right], columns[left:right]
                 p0, p1, p2 = planes[0, y, left:right], planes[1, y, left:right], planes[2, y, left:right]
                 for x in range(right - left):
@@ -55,7 +55,7 @@ def _move_centres(planes, labels, centres):  # type: ignore[no-untyped-def]
     sums = region_sums(labels, planes, len(centres))
     n_planes = len(planes)
     for k in range(len(centres)):
-        if sums[k, 0] > 0:  # a centre that lost all its pixels stays where it was
+        if sums[k, 0] > 0:  # a centre without pixels keeps its position
             for c in range(n_planes):
                 centres[k, c] = sums[k, 3 + c] / sums[k, 0]
             centres[k, n_planes] = sums[k, 1] / sums[k, 0]
@@ -99,7 +99,7 @@ def label_pieces(labels: Labels) -> Labels:
             if y > 0 and labels[y, x] == labels[y - 1, x]:
                 a, b = _root(parents, i), _root(parents, i - width)
                 parents[max(a, b)] = min(a, b)
-    # The root is the first pixel of its piece in reading order, so counting roots numbers by position
+    # The root is the first pixel of its piece in reading order: counting roots numbers pieces by position
     pieces = np.empty(height * width, np.int32)
     n_pieces = 0
     for i in range(height * width):

@@ -1,4 +1,4 @@
-"""Inference under a Dirichlet prior of shares, compiled; ``reference.topics`` says what it computes."""
+"""Inference under a Dirichlet prior of shares, compiled; the definition is ``reference.topics``."""
 
 import math
 from typing import Any
@@ -178,7 +178,7 @@ def _add_captions(logits, P, link, tags, log_tags):  # type: ignore[no-untyped-d
 def _link(phi, link, tags, log_tags, scratch):  # type: ignore[no-untyped-def]
     """Fill link_tm ∝ exp(Σ_k φ_mk log_tags_tk).
 
-    Return Σ_tm link_tm φ_m·log_tags_t with the links that came, and Σ_t log Σ_m exp(φ_m·log_tags_t).
+    Return Σ_tm link_tm φ_m·log_tags_t with the old links, and Σ_t log Σ_m exp(φ_m·log_tags_t).
     """
     before = after = 0.0
     for t in range(len(tags)):
@@ -245,7 +245,7 @@ def _said_of_word(own, weight):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _explain(data, columns, words, weight, fresh):  # type: ignore[no-untyped-def]
-    """Fill fresh with Σ_d x_d words_dk / Σ_j weight_j words_dj, word by word while its row is at hand."""
+    """Fill fresh with Σ_d x_d words_dk / Σ_j weight_j words_dj, one word at a time."""
     fresh[:] = 0.0
     for i in range(len(data)):
         own = words[columns[i]]

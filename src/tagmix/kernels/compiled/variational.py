@@ -1,7 +1,7 @@
-"""Variational inference, compiled; ``reference.variational`` says what it computes.
+"""Variational inference, compiled; the definition is ``reference.variational``.
 
-The evidence is exponentiated once an image. Tags outside the image's entries come in only through
-sums over all rates, which a table gives (``special``): the cost follows the entries, not the tags.
+The evidence is exponentiated once per picture. Tags outside the picture's entries enter only through
+sums over all rates, which come from a table (``special``): the cost depends on the entries, not on all tags.
 """
 
 import math
@@ -23,7 +23,7 @@ from tagmix.kernels.reference.variational import NEWTON_STEPS, NEWTON_TOLERANCE
 from tagmix.kernels.threads import over_ranges
 
 
-def infer_images(
+def infer_pictures(
     block: Floats,
     block_starts: Ints,
     entry_starts: Ints,
@@ -39,7 +39,7 @@ def infer_images(
     n_iter: Ints,
     n_threads: int = 1,
 ) -> None:
-    """Equal to ``reference.variational.infer_images``."""
+    """Equal to ``reference.variational.infer_pictures``."""
     log_rates = np.log(rates)
     table, low = np.zeros((0, 0)), 0.0
     if len(rates) == 1:
@@ -55,7 +55,7 @@ def infer_images(
 
 
 def _table(log_rates: Floats, block_starts: Ints, entry_starts: Ints, n_threads: int) -> tuple[Floats, float]:
-    """Return the table over all u that any image's rate can take, and where it starts."""
+    """Return the table over all u that the rate of a picture can take, and its lower end."""
     n_regions = np.diff(block_starts) // np.maximum(np.diff(entry_starts), 1)
     share = np.log(
         np.array([max(1, n_regions.min(initial=1)), max(1, n_regions.max(initial=1))]) / log_rates.size
@@ -124,7 +124,7 @@ def _share(P, weights, fresh):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _exponentiate(P, guide, scratch):  # type: ignore[no-untyped-def]
-    """Turn evidence into exp(evidence + guide − its maximum) a region; return the maxima's sum."""
+    """Turn evidence into exp(evidence + guide − maximum) per region; return the sum of the maxima."""
     shift = 0.0
     for m in range(P.shape[0]):
         row = P[m]
@@ -154,7 +154,7 @@ def _normalise(P, weights):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _bound(S, weights, own, u, log_norm):  # type: ignore[no-untyped-def]
-    """The terms of the image's own entries; ``weights`` are those that phi was made with."""
+    """The terms of the picture's own entries; ``weights`` are those of phi."""
     r = math.exp(u)
     value = log_norm
     for c in range(len(S)):
@@ -231,11 +231,11 @@ def _explain(block, block_starts, entry_starts, log_shares, S, bound, first, las
         _normalise(P, weights)
 
 
-def theta_sums(S: Floats, entry_tags: Ints, entry_images: Ints, rates: Floats, r: Floats) -> Floats:
-    """Equal to ``reference.variational.theta_sums``; images with r = 0 have no regions."""
+def theta_sums(S: Floats, entry_tags: Ints, entry_pictures: Ints, rates: Floats, r: Floats) -> Floats:
+    """Equal to ``reference.variational.theta_sums``; pictures with r = 0 have no regions."""
     full = r[r > 0]
     sums = (len(r) - len(full)) / rates
     if len(full):
         sums += sigmoid_sums(np.log(full), np.log(rates)) / rates
-    own = S / (rates[entry_tags] + r[entry_images])
+    own = S / (rates[entry_tags] + r[entry_pictures])
     return sums + np.bincount(entry_tags, weights=own, minlength=len(rates))

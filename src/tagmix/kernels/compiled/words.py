@@ -1,7 +1,7 @@
-"""Evidence and word statistics, compiled; ``reference.words`` says what they compute.
+"""Evidence and word statistics, compiled; the definition is ``reference.words``.
 
-Loops over own tags go tag by tag: a tag's row of words stays in the cache and belongs to one
-thread, so the number of threads never changes the bits. Loops over all tags go through tiles of
+Loops over own tags process one tag at a time: its row of words stays in the cache and is written by one
+thread, so the result does not depend on the number of threads. Loops over all tags process tiles of
 tags for the same two reasons.
 """
 
@@ -15,27 +15,27 @@ from tagmix.arrays import Entries, Floats, Ints, Rows
 from tagmix.kernels.compiled.special import FAST
 from tagmix.kernels.threads import over_ranges
 
-# Tags a tile: 1000 words × 64 tags × 8 bytes stay in the second-level cache.
+# Tags per tile: 1000 words × 64 tags × 8 bytes fit into the second-level cache.
 TILE = 64
-# A region that holds a tag with less than this adds nothing to its words that a double would notice.
+# Below this, φ changes no digit of a tag's word statistics.
 NEGLIGIBLE = 1e-15
 
 
 def _unsigned(rows: Rows) -> tuple[NDArray[Any], NDArray[np.uint32], NDArray[np.uint64]]:
-    """Return the rows for loops that need not ask whether an index counts from the end: twice as fast."""
+    """Return the rows with unsigned indices, which need no test for negative values: twice as fast."""
     return rows.data, rows.columns.view(np.uint32), rows.starts.view(np.uint64)
 
 
 def add_evidence_of_all(rows: Rows, tiles: Floats, scale: float, out: Floats, n_threads: int = 1) -> None:
     """Equal to ``reference.words.add_evidence_of_all``."""
-    # Each chunk reads all tiles: two a thread keep that rare.
+    # Each chunk reads all tiles: two chunks per thread.
     over_ranges(
         lambda a, b: _evidence_of_all(*_unsigned(rows), tiles, scale, out, a, b), len(out), n_threads, 2
     )
 
 
 def for_all_tags(log_words: Floats) -> Floats:
-    """Return tiles × words × TILE, so that a word's values for a tile of tags are neighbours."""
+    """Return tiles × words × TILE, so that the values of a word for a tile of tags are contiguous."""
     n_tags, n_words = log_words.shape
     n_tiles = -(-n_tags // TILE)
     padded = np.zeros((n_tiles * TILE, n_words))
@@ -52,7 +52,7 @@ def _evidence_of_all(data, columns, starts, tiles, scale, out, first, last):  # 
         for m in range(first, last):
             total[:] = 0.0
             i, end = starts[m], starts[m + 1]
-            # Four words at a time: the running total is loaded and stored once for the four.
+            # Four words at a time: the running total is loaded and stored once for all four.
             while i + np.uint64(3) < end:
                 j, k, n = i + np.uint64(1), i + np.uint64(2), i + np.uint64(3)
                 x0, x1, x2, x3 = float(data[i]), float(data[j]), float(data[k]), float(data[n])
@@ -90,13 +90,13 @@ def add_evidence_of_own(
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _evidence_of_own(  # type: ignore[no-untyped-def]
     data, columns, starts, log_words, scale, region_starts, entry_starts, tags, block_starts, by_tag,
-    tag_starts, image_of, block, first, last,
+    tag_starts, picture_of, block, first, last,
 ):  # fmt: skip
     for c in range(first, last):
         words = log_words[c]
         for position in range(tag_starts[c], tag_starts[c + 1]):
             entry = by_tag[position]
-            n = image_of[entry]
+            n = picture_of[entry]
             width = entry_starts[n + 1] - entry_starts[n]
             at = block_starts[n] + entry - entry_starts[n]
             for m in range(region_starts[n], region_starts[n + 1]):
@@ -150,13 +150,13 @@ def add_statistics_of_own(
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _statistics_of_own(  # type: ignore[no-untyped-def]
     data, columns, starts, phi, region_starts, entry_starts, tags, block_starts, by_tag, tag_starts,
-    image_of, out, first, last,
+    picture_of, out, first, last,
 ):  # fmt: skip
     for c in range(first, last):
         words = out[c]
         for position in range(tag_starts[c], tag_starts[c + 1]):
             entry = by_tag[position]
-            n = image_of[entry]
+            n = picture_of[entry]
             width = entry_starts[n + 1] - entry_starts[n]
             at = block_starts[n] + entry - entry_starts[n]
             for m in range(region_starts[n], region_starts[n + 1]):

@@ -1,7 +1,7 @@
-"""The kernels in NumPy, written to be read: they define what the compiled ones compute."""
+"""The kernels in NumPy, written for readability: they are the definition of the compiled ones."""
 
 from tagmix.kernels.reference.dirichlet import dirichlet_terms
-from tagmix.kernels.reference.variational import explain_given, infer_images, theta_sums
+from tagmix.kernels.reference.variational import explain_given, infer_pictures, theta_sums
 from tagmix.kernels.reference.words import (
     add_evidence_of_all,
     add_evidence_of_own,
@@ -18,6 +18,6 @@ __all__ = [
     "dirichlet_terms",
     "explain_given",
     "for_all_tags",
-    "infer_images",
+    "infer_pictures",
     "theta_sums",
 ]

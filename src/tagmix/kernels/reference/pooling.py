@@ -1,4 +1,4 @@
-"""Scores of regions pooled into one of the picture: by the largest, or softly."""
+"""Region scores pooled into picture scores: by maximum or log-mean-exp."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ from tagmix.arrays import Floats, Ints
 
 
 def pool_regions(scores: Floats, starts: Ints, sharpness: float) -> tuple[Floats, Floats]:
-    """Return the pooled scores of each picture, and each region's share in its picture's gradient.
+    """Return the pooled scores per picture, and the share of each region in the gradient.
 
-    The log-mean-exp (1/s)·log mean exp(s·f) for a finite sharpness s, else the maximum; regions that tie for
-    the maximum share it. Every picture must have a region.
+    The log-mean-exp (1/s)·log mean exp(s·f) for a finite sharpness s, else the maximum; regions that
+    tie for the maximum share it. Every picture must have a region.
     """
     owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     top = np.maximum.reduceat(scores, starts[:-1], axis=0)

@@ -1,9 +1,8 @@
-"""The ranking hinge over pairs (own tag, other tag), one image at a time: the definition.
+"""The ranking hinge over pairs (own tag, other tag), one picture at a time: the definition.
 
-In image n an own tag i has the threshold ``t_i = w_i z̄_ni − 1`` and every other tag j the score
-``s_j = w_j z̄_nj >= 0``; the pair (i, j) is violated when ``s_j > t_i``. With the few thresholds
-sorted, the *rank* of a score (how many thresholds lie strictly below it) is how many pairs it
-violates.
+In picture n an own tag i has the threshold ``t_i = w_i z̄_ni − 1`` and every other tag j the score
+``s_j = w_j z̄_nj >= 0``; the pair (i, j) is violated if ``s_j > t_i``. The *rank* of a score (the
+number of thresholds strictly below it) is the number of pairs that it violates.
 """
 
 import numpy as np
@@ -15,7 +14,7 @@ Columns = NDArray[np.int32]
 
 
 def find_own(columns: Columns, starts: Ints, own_columns: Columns, own_starts: Ints) -> Ints:
-    """Return, for each own tag, where z̄ stores it, or −1 where z̄ is zero.
+    """Return the position of each own tag in z̄, or −1 where z̄ is zero.
 
     >>> find_own(np.array([1, 3]), np.array([0, 2]), np.array([2, 3]), np.array([0, 2]))
     array([-1,  1])
@@ -37,10 +36,10 @@ def _violations(
     own_starts: Ints,
     weights: Floats,
 ) -> tuple[Floats, Ints]:
-    """Return image n's dense row of z̄ and the signed number of violated pairs of every tag.
+    """Return the dense row of z̄ of picture n and the signed number of violated pairs per tag.
 
-    An own tag counts its pairs with +, another tag with −; an image with no tags or with all of them
-    has no pairs.
+    Positive for own tags, negative for others; a picture without tags, or with all of them, has no
+    pairs.
     """
     dense = np.zeros(weights.size)
     entries = slice(starts[n], starts[n + 1])
@@ -70,11 +69,11 @@ def cut(
     slopes: Floats,
     levels: Floats,
 ) -> None:
-    """Write the cutting plane at ``weights`` of each chunk ``first … last`` of images.
+    """Write the cutting plane at ``weights`` of each chunk ``first … last`` of pictures.
 
-    The risk of the images is at least ``slope · w + level`` for all w, with equality at ``weights``;
-    ``pair_weights[n]`` is what one violated pair of image n counts. Chunk k holds the images
-    ``chunks[k] … chunks[k + 1]`` and writes ``slopes[k]`` and ``levels[k]`` alone.
+    The risk of the pictures is at least ``slope · w + level`` for all w, with equality at ``weights``;
+    ``pair_weights[n]`` is the weight of a violated pair of picture n. Chunk k consists of the pictures
+    ``chunks[k] … chunks[k + 1]`` and writes only to ``slopes[k]`` and ``levels[k]``.
     """
     for chunk in range(first, last):
         slopes[chunk], levels[chunk] = 0.0, 0.0
@@ -98,10 +97,10 @@ def add_counts(
     own_out: Floats,
     other_out: Floats,
 ) -> None:
-    """Add Σ_k factor_k · (violated pairs at point k) of images ``first … last``, tag by tag.
+    """Add Σ_k factor_k · (violated pairs at point k) of pictures ``first … last``, tag by tag.
 
     Own tags add to ``own_out``, flat and aligned with ``own_columns``; the others add to ``other_out``,
-    images × tags, or nowhere when it has no rows. With one point and the factor 1 these are the counts.
+    pictures × tags, unless it has no rows. With one point and the factor 1 these are the counts.
     """
     for n in range(first, last):
         own = slice(own_starts[n], own_starts[n + 1])

@@ -15,8 +15,8 @@ RING = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 def find_borders(labels: Labels, contour: Planes, n_regions: int) -> Borders:
     """Return pairs of 4-neighbour regions (a < b, sorted), the length of their border and its mean contour.
 
-    Length counts the steps from a pixel of one to a pixel of the other; a step is as high as the higher
-    ``contour`` of its two pixels.
+    The length is the number of steps from a pixel of one to a pixel of the other; the contour of a step is
+    the larger ``contour`` of its two pixels.
     """
     pairs, heights = [], []
     for here, there in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
@@ -39,11 +39,11 @@ def merge_regions(
     n_target: int,
     min_weight: float,
 ) -> Ints:
-    """Return, for each region, the lowest-numbered region it was merged with, one pair after the other.
+    """Return the lowest-numbered region into which each region is merged, pair by pair.
 
-    While some region is lighter than ``min_weight``, the lightest joins its neighbour with the nearest
-    features. Then, while there are more than ``n_target``, the border goes that costs least: Ward's
-    w_a w_b / (w_a + w_b) |f_a − f_b|², which the sum of squares within regions grows by, times its factor.
+    While a region is lighter than ``min_weight``, the lightest is merged with the neighbour of nearest
+    features. Then, while there are more than ``n_target``, the border of least cost is removed: Ward's
+    w_a w_b / (w_a + w_b) |f_a − f_b|², the increase of the sum of squares within regions, times its factor.
     """
     owner, means, weights = np.arange(len(weights)), features.copy(), weights.copy()
     while True:
@@ -70,10 +70,10 @@ def merge_regions(
 
 
 def enlarge(labels: Labels, height: int, width: int, min_area: int) -> Labels:
-    """Return the labels on a finer grid: each pixel that of the coarse one it lies in, then corners rounded.
+    """Return the labels on a finer grid: nearest neighbours, with rounded corners.
 
-    To round the steps, a pixel takes the label with the largest share when its four nearest coarse pixels
-    are mixed bilinearly; but only if that cuts no region in two and leaves every region ``min_area``.
+    For rounding, a pixel takes the label with the largest bilinear weight among its four nearest coarse
+    pixels, provided that every region stays connected and keeps ``min_area``.
 
     >>> enlarge(np.array([[0, 1]], np.int32), 2, 6, 1).tolist()
     [[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1]]
@@ -115,9 +115,9 @@ def _largest_share(corners: Labels, v: float, u: float) -> int:
 
 
 def _may_change(large: Labels, y: int, x: int, wanted: int) -> bool:
-    """Return whether the pixel touches the wanted region and its own stays in one piece without it.
+    """Return whether the pixel touches the wanted region and its own region stays connected without it.
 
-    That is so when those of its four neighbours that are its region's hang together around it.
+    This holds if the neighbours that belong to its region are connected around it.
     """
     around = np.pad(large, 1, constant_values=-1)[y : y + 3, x : x + 3]
     ring = [around[1 + dy, 1 + dx] for dy, dx in RING]
@@ -127,7 +127,7 @@ def _may_change(large: Labels, y: int, x: int, wanted: int) -> bool:
 
 
 def region_boxes(labels: Labels, n_regions: int) -> Ints:
-    """Return left, top, right, bottom (one beyond) and the number of pixels of each region.
+    """Return left, top, right, bottom (exclusive) and the number of pixels per region.
 
     >>> region_boxes(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]), 2).tolist()
     [[0, 0, 3, 2, 5], [2, 0, 4, 2, 3]]

@@ -1,8 +1,8 @@
-"""SIFT of upright square patches: the textbook formula, patch by patch.
+"""SIFT of upright square patches, patch by patch: the definition.
 
-A patch of side s has 4×4 cells of s/4 and is described in the image smoothed to σ = s/12 (a cell is
-three σ wide). Gradients are taken at the samples of the scale's octave, weighted by a Gaussian of half
-the patch's side, and shared among the neighbouring cells and orientations in proportion to nearness.
+A patch of side s has 4×4 cells of s/4 and is described in the picture smoothed with σ = s/12 (a cell is
+three σ wide). Gradients at the samples of the scale's octave are weighted by a Gaussian of half the
+patch's side and distributed to the neighbouring cells and orientations by linear interpolation.
 """
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy as np
 from tagmix.arrays import Floats, Ints
 
 CELLS, ORIENTATIONS = 4, 8
-CLIP = 0.2  # Lowe: no gradient may speak for more than this of the whole
-FAINT = 1e-3  # grey levels: smaller differences are rounding of the smoothed image, not a gradient
-REACH = CELLS / 2 + 0.5  # half a cell beyond the patch still touches the outer cells' centres
+CLIP = 0.2  # Lowe: the largest share of one gradient direction
+FAINT = 1e-3  # grey levels: smaller differences are rounding of the smoothed picture, not a gradient
+REACH = CELLS / 2 + 0.5  # samples up to half a cell outside the patch contribute to the outer cells
 
 
 def describe_patches(
@@ -20,27 +20,27 @@ def describe_patches(
 ) -> None:
     """Fill ``out`` (patches × 128) with unit SIFT vectors; a patch without gradients stays 0.
 
-    ``pixels`` holds the smoothed images one after the other: level l is ``shapes[l]`` from ``starts[l]``.
-    A level is read every ``steps[l]`` of its own pixels: 1 or 2, or ½ where finer samples are interpolated.
-    Gradients are differences of next neighbours: pixels, or interpolated samples.
+    ``pixels`` holds the smoothed pictures one after the other: level l is ``shapes[l]`` from ``starts[l]``.
+    Samples of a level are ``steps[l]`` of its own pixels apart: 1 or 2, or ½ with interpolation.
+    Gradients are differences of adjacent samples.
     ``patches`` are (x, y, side) in pixels of their level.
     """
     for i, (x, y, side) in enumerate(patches):
         level = level_of[i]
         height, width = shapes[level]
-        image = pixels[starts[level] : starts[level] + height * width].reshape(height, width)
-        out[i] = _unit(_histogram(image, float(x), float(y), side / CELLS, float(steps[level])))
+        picture = pixels[starts[level] : starts[level] + height * width].reshape(height, width)
+        out[i] = _unit(_histogram(picture, float(x), float(y), side / CELLS, float(steps[level])))
 
 
-def _histogram(image: Floats, x: float, y: float, cell: float, step: float) -> Floats:
+def _histogram(picture: Floats, x: float, y: float, cell: float, step: float) -> Floats:
     histogram = np.zeros((CELLS, CELLS, ORIENTATIONS))
-    height, width = image.shape
+    height, width = picture.shape
     for j in _samples(y, cell, step, height):
         for i in _samples(x, cell, step, width):
             v, u = (j * step - y) / cell, (i * step - x) / cell
             apart = min(step, 1.0)
-            across = _at(image, i * step + apart, j * step) - _at(image, i * step - apart, j * step)
-            up = _at(image, i * step, j * step - apart) - _at(image, i * step, j * step + apart)
+            across = _at(picture, i * step + apart, j * step) - _at(picture, i * step - apart, j * step)
+            up = _at(picture, i * step, j * step - apart) - _at(picture, i * step, j * step + apart)
             weight = (
                 (np.hypot(across, up) > FAINT)
                 * np.hypot(across, up)
@@ -52,24 +52,24 @@ def _histogram(image: Floats, x: float, y: float, cell: float, step: float) -> F
 
 
 def _samples(centre: float, cell: float, step: float, length: int) -> range:
-    """Return the sample numbers within reach that have neighbours on both sides."""
+    """Return the indices of the samples within reach that have neighbours on both sides."""
     low = int(np.floor((centre - REACH * cell) / step)) + 1
     high = int(np.ceil((centre + REACH * cell) / step)) - 1
     return range(max(low, 1), min(high, int((length - 1) / step) - 1) + 1)
 
 
-def _at(image: Floats, x: float, y: float) -> float:
-    """Return the image between pixels, bilinearly."""
+def _at(picture: Floats, x: float, y: float) -> float:
+    """Return the bilinearly interpolated value."""
     i, j = int(x), int(y)
     a, b = x - i, y - j
-    right, below = min(i + 1, image.shape[1] - 1), min(j + 1, image.shape[0] - 1)
-    upper = (1 - a) * image[j, i] + a * image[j, right]
-    lower = (1 - a) * image[below, i] + a * image[below, right]
+    right, below = min(i + 1, picture.shape[1] - 1), min(j + 1, picture.shape[0] - 1)
+    upper = (1 - a) * picture[j, i] + a * picture[j, right]
+    lower = (1 - a) * picture[below, i] + a * picture[below, right]
     return float((1 - b) * upper + b * lower)
 
 
 def _share(histogram: Floats, row: float, column: float, angle: float, weight: float) -> None:
-    """Give the weight to the two nearest rows, columns and orientations by nearness."""
+    """Distribute the weight to the two nearest rows, columns and orientations."""
     r, c, o = int(np.floor(row)), int(np.floor(column)), int(np.floor(angle))
     for dr, dc, do in np.ndindex(2, 2, 2):
         if 0 <= r + dr < CELLS and 0 <= c + dc < CELLS:

@@ -1,6 +1,6 @@
-"""The most probable mixture of an image in NumPy: the definition, every tag looked at in every sweep.
+"""The most probable mixture of a picture in NumPy: the definition, without screening.
 
-An image has regions m = 1 … M with evidence log p_mc (up to a constant a region) and rates λ_c > 0:
+A picture has regions m = 1 … M with evidence log p_mc (up to a constant per region) and rates λ_c > 0:
 
     max F(θ) = Σ_m log Σ_c θ_c p_mc − Σ_c λ_c θ_c  over θ ≥ 0.
 
@@ -8,7 +8,7 @@ With w_c = λ_c θ_c and the shares a_mc = p_mc / (λ_c max_c' p_mc'/λ_c') this
 
     max Σ_m log d_m − Σ_c w_c,  d_m = Σ_c w_c a_mc.
 
-F is concave; w is optimal when g_c = Σ_m a_mc / d_m ≤ 1 for all tags, = 1 where w_c > 0. Then
+F is concave; w is optimal if g_c = Σ_m a_mc / d_m ≤ 1 for all tags, = 1 where w_c > 0. Then
 Σ_c w_c = Σ_c w_c g_c = M. From log x ≤ x − 1, every w' ≥ 0 and V = max_c g_c satisfy
 F(w') ≤ M log V + Σ_m log d_m − M, so a w with Σ_c w_c = M is within ``M log V`` of the optimum.
 """
@@ -22,7 +22,7 @@ INNER_SHARE = 1e-3
 MAX_HALVINGS = 60
 
 
-def map_images(
+def map_pictures(
     evidence: Floats,
     region_starts: Ints,
     rates: Floats,
@@ -34,42 +34,42 @@ def map_images(
     start: int,
     stop: int,
 ) -> None:
-    """Fill the optimal θ (exact zeros), the optimality residual and the gap of images ``start … stop``.
+    """Fill the optimal θ (exact zeros), the optimality residual and the gap of pictures ``start … stop``.
 
     The residual is max(max_c g_c − 1, max over θ_c > 0 of |g_c − 1|); the gap bounds F* − F in nats.
-    Both are those reached, whether or not ``max_iter`` sweeps were enough for ``tolerance``.
+    Both are the values reached, even if ``max_iter`` sweeps were not enough for ``tolerance``.
 
     >>> theta, residual, gap = np.empty((1, 3)), np.empty(1), np.empty(1)
     >>> evidence = np.log([[0.9, 0.2, 0.1], [0.2, 0.8, 0.1]])
-    >>> map_images(evidence, np.array([0, 2]), np.ones((1, 3)), 1e-9, 9, theta, residual, gap, 0, 1)
+    >>> map_pictures(evidence, np.array([0, 2]), np.ones((1, 3)), 1e-9, 9, theta, residual, gap, 0, 1)
     >>> theta.round(6).tolist(), bool(residual[0] <= 1e-9)
     ([[1.047619, 0.952381, 0.0]], True)
     """
     theta[start:stop] = 0.0
     residual[start:stop] = 0.0
     gap[start:stop] = 0.0
-    for image in range(start, stop):
-        first, last = region_starts[image], region_starts[image + 1]
+    for picture in range(start, stop):
+        first, last = region_starts[picture], region_starts[picture + 1]
         if first == last:
             continue
-        image_rates = rates[image if len(rates) > 1 else 0]
-        scaled = evidence[first:last] - np.log(image_rates)
+        picture_rates = rates[picture if len(rates) > 1 else 0]
+        scaled = evidence[first:last] - np.log(picture_rates)
         shares = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         weights = _solve(shares, tolerance, max_iter)
         scores = _scores(shares, weights)
         highest = max(1.0, scores.max())
-        theta[image] = weights / image_rates
-        residual[image] = max(highest - 1.0, np.abs(scores[weights > 0.0] - 1.0).max())
-        gap[image] = (last - first) * np.log(highest)
+        theta[picture] = weights / picture_rates
+        residual[picture] = max(highest - 1.0, np.abs(scores[weights > 0.0] - 1.0).max())
+        gap[picture] = (last - first) * np.log(highest)
 
 
 def _scores(shares: Floats, weights: Floats) -> Floats:
-    """Return g_c = Σ_m a_mc / d_m of every tag."""
+    """Return g_c = Σ_m a_mc / d_m per tag."""
     return (1.0 / (shares @ weights)) @ shares
 
 
 def _solve(shares: Floats, tolerance: float, max_iter: int) -> Floats:
-    """Return the optimal w: start from the best tag of each region, add violators until there are none."""
+    """Return the optimal w: start from the best tag of each region, then add violators."""
     n_regions, n_tags = shares.shape
     weights = np.bincount(shares.argmax(axis=1), minlength=n_tags).astype(np.float64)
     for _ in range(max_iter):
@@ -87,7 +87,7 @@ def _solve(shares: Floats, tolerance: float, max_iter: int) -> Floats:
 
 
 def _move_towards(shares: Floats, weights: Floats, target: Floats) -> Floats:
-    """Return a point between ``weights`` and ``target``: the slope of F is still not negative there."""
+    """Return a point between ``weights`` and ``target`` at which the slope of F is not negative."""
     mixture = shares @ weights
     towards = shares @ target - mixture
     step = 0.5
@@ -101,8 +101,8 @@ def _move_towards(shares: Floats, weights: Floats, target: Floats) -> Floats:
 def _restricted_optimum(shares: Floats, weights: Floats, tolerance: float) -> Floats:
     """Return the maximum of F over the tags that are positive in ``weights``, with Σ_c w_c = M.
 
-    Newton's method on the positive tags; a step that reaches the edge drops the tag it meets there. If
-    no Newton step raises F, the multiplicative step w_c g_c does (it never lowers F).
+    Newton's method on the positive tags; a step to the boundary drops the tag that becomes zero. If no
+    Newton step increases F, the multiplicative step w_c g_c is taken (it never decreases F).
     """
     weights = weights.copy()
     for _ in range(50 + 2 * np.count_nonzero(weights)):
@@ -118,7 +118,7 @@ def _restricted_optimum(shares: Floats, weights: Floats, tolerance: float) -> Fl
 
 
 def _safe_step(weights: Floats, move: Floats, ratios: Floats) -> Floats | None:
-    """Return the weights after a step ≤ 1 along ``move`` that raises F enough; None when there is none."""
+    """Return the weights after a step ≤ 1 along ``move`` with sufficient increase of F, or None."""
     limits = np.divide(weights, -move, out=np.full(weights.shape, np.inf), where=move < 0.0)
     edge = int(limits.argmin())
     step = min(1.0, limits[edge])

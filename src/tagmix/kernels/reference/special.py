@@ -7,7 +7,7 @@ from tagmix.arrays import Floats
 
 
 def softplus_sum(points: Floats, u: float) -> tuple[float, float, float]:
-    """Return Σ softplus(u − p), its derivative Σ σ(u − p) and the second one over all points p."""
+    """Return Σ softplus(u − p), and its first and second derivatives, over all points p."""
     sigmoid = expit(u - points)
     return (
         float(np.logaddexp(0, u - points).sum()),

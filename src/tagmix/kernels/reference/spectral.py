@@ -6,19 +6,19 @@ from scipy.linalg import eigh
 from tagmix.arrays import Floats
 from tagmix.kernels.reference.superpixels import Planes
 
-# Joins what the exponential has torn apart, so that every graph is connected and every degree positive
+# Keeps every graph connected and every degree positive where the exponential underflows
 LEAST_AFFINITY = 1e-6
 
 
 def affinities(
     places: Floats, features: Floats, contour: Planes, width: float, contour_width: float, floor: float
 ) -> Floats:
-    """Return how strongly every two superpixels belong together (symmetric, diagonal 0).
+    """Return the affinity of every two superpixels (symmetric, diagonal 0).
 
     exp(−|p − q|²/width²) · (floor + exp(−|f − g|² − (c/contour_width)²)): ``places`` p are their centres
-    (y, x), ``features`` f are already divided by their widths, and c is the intervening contour, the highest
-    ``contour`` strictly between the centres on a straight line. Pairs further apart than 1.5 widths only have
-    the floor: walking such long lines costs the most and changes the least.
+    (y, x), ``features`` f are divided by their widths, and c is the intervening contour, the largest
+    ``contour`` strictly between the centres on a straight line. Pairs further apart than 1.5 widths have only
+    the floor, because long lines are expensive and their effect is small.
     """
     n = len(places)
     weights = np.zeros((n, n))
@@ -40,7 +40,7 @@ def affinities(
 def fiedler_vector(weights: Floats) -> Floats:
     """Return the second smallest generalised eigenvector of (D − W) y = λ D y, with |D^½ y| = 1.
 
-    Its sign is free; so is more where λ is not simple.
+    It is determined up to sign, if λ is simple.
     """
     root = np.sqrt(weights.sum(axis=1))
     _, vectors = eigh(weights / root[:, None] / root)
@@ -48,9 +48,9 @@ def fiedler_vector(weights: Floats) -> Floats:
 
 
 def two_way_cut(weights: Floats, vector: Floats) -> tuple[float, Floats]:
-    """Return the least Ncut over all thresholds on the vector, and the side of each node (1.0 above it).
+    """Return the smallest Ncut over all thresholds on the vector, and the side of each node (1.0 above).
 
-    Ncut(A, B) = cut(A, B)/assoc(A, V) + cut(A, B)/assoc(B, V), as Shi and Malik define it.
+    Ncut(A, B) = cut(A, B)/assoc(A, V) + cut(A, B)/assoc(B, V), by Shi and Malik.
     """
     order = np.argsort(vector, kind="stable")
     degrees = weights.sum(axis=1)

@@ -1,7 +1,7 @@
 """Superpixels, their sums and their pieces in NumPy: the definition.
 
-Labels are height × width numbers; planes are channels × height × width (channels apart, so that the
-compiled loops run on vectors).
+Labels are height × width integers; planes are channels × height × width (channels first, so that the
+compiled loops are vectorised).
 """
 
 import math
@@ -19,16 +19,16 @@ Labels: TypeAlias = NDArray[np.int32]
 Planes: TypeAlias = NDArray[np.float32]
 Flags: TypeAlias = NDArray[np.bool_]
 
-# How far a centre looks for pixels, in steps of the grid
+# Search radius of a centre, in steps of the grid
 REACH = 1.5
 
 
 def assign_pixels(planes: Planes, step: float, compactness: float, n_iter: int) -> Labels:
-    """Return the superpixel of each pixel: k-means in three planes and position, each centre near its pixels.
+    """Return the superpixel of each pixel: local k-means in three planes and position (SLIC).
 
     Centres start on a grid of ``step`` pixels and compete only for pixels within ``REACH`` steps; a distance
-    of one step weighs as much as a difference of ``compactness``. Ties go to the lower number. A superpixel
-    may be empty or in several pieces.
+    of one step counts as a difference of ``compactness``. Ties go to the lower index. A superpixel can be
+    empty or disconnected.
     """
     n_planes, height, width = planes.shape
     down, across = max(1, round(height / step)), max(1, round(width / step))
@@ -58,7 +58,7 @@ def assign_pixels(planes: Planes, step: float, compactness: float, n_iter: int) 
 
 
 def region_sums(labels: Labels, planes: Planes, n_regions: int) -> Floats:
-    """Return, for each region, its number of pixels and the sums of y, x and of every plane over it.
+    """Return the number of pixels and the sums of y, x and every plane per region.
 
     >>> region_sums(np.array([[0, 1, 1]]), np.ones((1, 1, 3), np.float32), 2).tolist()
     [[1.0, 0.0, 0.0, 1.0], [2.0, 0.0, 3.0, 2.0]]
@@ -69,7 +69,7 @@ def region_sums(labels: Labels, planes: Planes, n_regions: int) -> Floats:
 
 
 def label_pieces(labels: Labels) -> Labels:
-    """Return a number for each 4-connected piece of equal labels, by its first pixel in reading order.
+    """Return the index of each 4-connected piece of equal labels, in the order of their first pixels.
 
     >>> label_pieces(np.array([[7, 3, 7], [7, 3, 7]], np.int32)).tolist()
     [[0, 1, 2], [0, 1, 2]]
@@ -84,11 +84,11 @@ def label_pieces(labels: Labels) -> Labels:
 
 
 def join_small(small: Flags, features: Floats, first: Ints, second: Ints) -> Labels:
-    """Return new numbers for regions, once every small one has joined the neighbour of nearest features.
+    """Return new indices of regions after merging every small one with its neighbour of nearest features.
 
-    All join at once, so each round at least halves the small ones: noise, which leaves thousands, costs
-    little more. ``first`` and ``second`` are the regions on both sides of each border; ties go to the
-    earlier border. Numbers keep the order of the lowest old number.
+    All small regions are merged at once, so each round at least halves their number, which can be in the
+    thousands for noise. ``first`` and ``second`` are the regions on both sides of each border; ties go to
+    the earlier border. New indices keep the order of the lowest old index.
     """
     n = len(small)
     apart = np.zeros(len(first))

@@ -1,9 +1,9 @@
-"""Variational inference under a Dirichlet prior of shares: DBA and LDA (φ, S), CorrLDA (φ, S, links).
+"""Variational inference with a Dirichlet prior on the shares: DBA and LDA (φ, S), CorrLDA (φ, S, links).
 
-With γ = α + S in closed form, E[log θ_c] = Ψ(α_c + S_c) up to what all tags share, and an image is a loop of
-two or three steps, each the maximiser of the bound given the others. The bound is
+With γ = α + S in closed form, E[log θ_c] = Ψ(α_c + S_c) up to a common constant, and inference is a loop
+of two or three steps per picture, each maximising the bound given the others. The bound is
 Σ_c log Γ(α_c + S_c)/Γ(α_c) − log Γ(A + M)/Γ(A) + Σ φ·evidence + H[φ], A the sum over all α, also those
-outside the image's entries; captions add their own lines.
+outside the picture's entries; captions add their own lines.
 """
 
 from typing import Any
@@ -13,10 +13,10 @@ from scipy.special import digamma, gammaln, xlogy
 
 from tagmix.arrays import Floats, Ints, Rows
 
-# Ψ(α) of a tag hardly ever seen is −1/α. Further below the best tag than this it is held, so that its
-# exponential stays a normal number: φ there is 0 to every digit either way.
+# Ψ(α) of a very rare tag is about −1/α. It is limited to this distance below the best tag, so that its
+# exponential is a normal number; φ is 0 in all digits either way.
 DEEPEST = -690.0
-# Where no topic can have said a word, nothing is divided by 0.
+# Avoids a division by 0 for words that no topic contains.
 TINY = 1e-300
 
 
@@ -33,14 +33,14 @@ def infer_shares(
     n_iter: Ints,
     n_threads: int = 1,
 ) -> None:
-    """Turn evidence into φ in place, image by image; fill S, the bound and the steps taken.
+    """Turn evidence into φ in place, picture by picture; fill S, the bound and the steps taken.
 
-    ``S`` holds the start. The loop ends when no S moves by more than ``tolerance`` regions.
+    ``S`` contains the initial value. The loop ends when no S moves by more than ``tolerance`` regions.
     """
     for n in range(len(block_starts) - 1):
         own = slice(entry_starts[n], entry_starts[n + 1])
         part = block[block_starts[n] : block_starts[n + 1]]
-        if part.size == 0:  # no region, or no tag to explain them by: the prior
+        if part.size == 0:  # no region or no tag: the prior
             S[own], bound[n], n_iter[n] = 0.0, 0.0, 0
             continue
         evidence, alpha = part.reshape(-1, own.stop - own.start), entry_alpha[own]
@@ -71,11 +71,11 @@ def infer_links(
     n_iter: Ints,
     n_threads: int = 1,
 ) -> None:
-    """As ``infer_shares`` with all topics, for images with captions whose words each pick a region.
+    """Do the same as ``infer_shares`` with all topics, for captions whose words are each linked to a region.
 
-    ``log_tags`` (tags × topics) is E[log π]. ``links``, flat, has a row of regions for each caption word of
-    an image: q(the word speaks of region m); it holds the start. ``held`` (caption words × topics) is filled
-    with Σ_m links_m φ_mk, what the word says of the topics. Regions are at least one.
+    ``log_tags`` (tags × topics) is E[log π]. ``links``, flat, has one row of regions per caption word of a
+    picture: q(word is linked to region m); it contains the initial value. ``held`` (caption words × topics)
+    is filled with Σ_m links_m φ_mk. Every picture must have a region.
     """
     n_topics = len(alpha)
     for n in range(len(region_starts) - 1):
@@ -107,12 +107,12 @@ def infer_documents(
     ratios: Floats,
     n_threads: int = 1,
 ) -> None:
-    """Explain the words of each document by topics: LDA's E-step, every word with a topic of its own.
+    """Infer the topics of each document: LDA's E-step, one topic per word.
 
-    ``words`` (words × topics) is exp E[log β]. ``gamma`` holds the start and becomes the Dirichlet posterior
-    of shares. ``weights`` (documents × topics) is filled with exp E[log θ] and ``ratios``, one a stored
-    count, with x_d / Σ_k weights_k words_dk: the statistics are words ∘ (ratiosᵀ weights). The loop ends
-    when the mean of |Δγ| over the topics is at most ``tolerance``.
+    ``words`` (words × topics) is exp E[log β]. ``gamma`` contains the initial value and becomes the
+    Dirichlet posterior of the shares. ``weights`` (documents × topics) is filled with exp E[log θ] and
+    ``ratios``, one per stored count, with x_d / Σ_k weights_k words_dk: the statistics are
+    words ∘ (ratiosᵀ weights). The loop ends when the mean of |Δγ| over the topics is at most ``tolerance``.
     """
     for n in range(len(gamma)):
         part = slice(rows.starts[n], rows.starts[n + 1])
@@ -129,7 +129,7 @@ def infer_documents(
 
 
 def _document_weights(gamma: Floats) -> Floats:
-    """Return exp E[log θ], but for a common factor: the largest is 1, so that they do not all vanish."""
+    """Return exp E[log θ] up to a common factor: the largest is 1, which avoids underflow."""
     logs = digamma(gamma)
     weights: Floats = np.exp(np.maximum(logs - logs.max(), DEEPEST))
     return weights
@@ -141,7 +141,7 @@ def _softmax(logits: Floats) -> Floats:
 
 
 def _log_shares(gamma: Floats) -> Floats:
-    """Return E[log θ] but for a constant."""
+    """Return E[log θ] up to a constant."""
     logs = digamma(gamma)
     return np.maximum(logs - logs.max(), DEEPEST)
 

@@ -1,8 +1,8 @@
-"""Variational inference of one image after the other: phi, S, and the rate r = M/ζ.
+"""Variational inference, picture by picture: phi, S, and the rate r = M/ζ.
 
-With γ = 1 + S and ρ = 1/(λ + r) in closed form (D1–D3 in docs/maths/deviations.md), an image is a
-loop of two steps: φ_mc ∝ e^{evidence_mc} ρ_c e^{Ψ(1+S_c)}, then S = Σ_m φ_m and the r that solves
-Σ_c (1+S_c) r/(λ_c + r) = M. Tags outside the image's entries have S = 0.
+With γ = 1 + S and ρ = 1/(λ + r) in closed form (D1–D3 in docs/maths/deviations.md), inference
+is a loop of two steps per picture: φ_mc ∝ e^{evidence_mc} ρ_c e^{Ψ(1+S_c)}, then S = Σ_m φ_m and the r
+that solves Σ_c (1+S_c) r/(λ_c + r) = M. Tags outside the picture's entries have S = 0.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ NEWTON_STEPS = 60
 NEWTON_TOLERANCE = 1e-13
 
 
-def infer_images(
+def infer_pictures(
     block: Floats,
     block_starts: Ints,
     entry_starts: Ints,
@@ -31,28 +31,28 @@ def infer_images(
     n_iter: Ints,
     n_threads: int = 1,
 ) -> None:
-    """Turn evidence into phi in place, image by image; fill S, r, the bound and the steps taken.
+    """Turn evidence into phi in place, picture by picture; fill S, r, the bound and the steps taken.
 
-    ``S`` holds the start (regions held by each entry); ``entry_guide`` is added to the evidence of
-    every region of the entry's image. ``rates`` is 1 × tags for all images or
-    images × tags. The loop ends when no S moves by more than ``tolerance`` regions.
+    ``S`` contains the initial value (regions per entry); ``entry_guide`` is added to the evidence of
+    every region of the entry's picture. ``rates`` is 1 × tags for all pictures or
+    pictures × tags. The loop ends when no S moves by more than ``tolerance`` regions.
     """
     for n in range(len(block_starts) - 1):
         own = slice(entry_starts[n], entry_starts[n + 1])
         width = own.stop - own.start
         part = block[block_starts[n] : block_starts[n + 1]]
         log_rates = np.log(rates[n if len(rates) > 1 else 0])
-        if part.size == 0:  # no region, or no tag to explain them by: the prior
+        if part.size == 0:  # no region or no tag: the prior
             S[own], r[n], bound[n], n_iter[n] = 0.0, 0.0, 0.0, 0
             continue
         evidence = part.reshape(-1, width) + entry_guide[own]
-        phi, S[own], r[n], bound[n], n_iter[n] = _infer_image(
+        phi, S[own], r[n], bound[n], n_iter[n] = _infer_picture(
             evidence, np.log(entry_rates[own]), log_rates, bounded, tolerance, max_iter, S[own]
         )
         part[:] = phi.ravel()
 
 
-def _infer_image(
+def _infer_picture(
     evidence: Floats,
     own: Floats,
     log_rates: Floats,
@@ -84,8 +84,8 @@ def _infer_image(
 def solve_rate(S: Floats, own: Floats, log_rates: Floats, n_regions: int, u: float) -> float:
     """Return u = log r with Σ_c (1+S_c) σ(u − log λ_c) = M, by Newton in r where the sum is concave.
 
-    From the left of the root Newton's steps stay left and converge; from the right one step lands
-    left, or is cut at the bracket that the smallest rate gives.
+    From the left of the root, Newton's steps stay left and converge; from the right, one step leads to
+    the left, or is clipped to the bracket given by the smallest rate.
     """
     low = float(log_rates.min() + np.log(n_regions / len(log_rates)))
     u = low if not np.isfinite(u) else u
@@ -110,9 +110,9 @@ def explain_given(
     bound: Floats,
     n_threads: int = 1,
 ) -> None:
-    """Turn evidence into phi in place where the shares of the entries are known: φ ∝ share · e^{evidence}.
+    """Turn evidence into phi in place for given shares of the entries: φ ∝ share · e^{evidence}.
 
-    Regions are independent then: S is the sum of φ, and the bound is the likelihood itself.
+    The regions are then independent: S is the sum of φ, and the bound is the likelihood itself.
     """
     for n in range(len(block_starts) - 1):
         own = slice(entry_starts[n], entry_starts[n + 1])
@@ -126,8 +126,8 @@ def explain_given(
             part[:] = phi.ravel()
 
 
-def theta_sums(S: Floats, entry_tags: Ints, entry_images: Ints, rates: Floats, r: Floats) -> Floats:
-    """Return Σ_n γ_nc ρ_nc = Σ_n (1 + S_nc)/(λ_c + r_n) for each tag; ``rates`` is one row."""
+def theta_sums(S: Floats, entry_tags: Ints, entry_pictures: Ints, rates: Floats, r: Floats) -> Floats:
+    """Return Σ_n γ_nc ρ_nc = Σ_n (1 + S_nc)/(λ_c + r_n) per tag; ``rates`` is one row."""
     sums = (1 / (rates[None, :] + r[:, None])).sum(axis=0)
-    np.add.at(sums, entry_tags, S / (rates[entry_tags] + r[entry_images]))
+    np.add.at(sums, entry_tags, S / (rates[entry_tags] + r[entry_pictures]))
     return sums

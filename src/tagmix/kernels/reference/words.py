@@ -1,8 +1,8 @@
 """Evidence of word counts for tags, and the word statistics of tags, as matrix products.
 
-``block`` arrays hold a value for each region and tag of an image. With all tags it is the matrix
-regions × tags; with the image's own tags only, the images' matrices (regions × own tags) lie one
-after the other. ``Entries`` says which tags those are.
+``block`` arrays contain one value per region and tag of a picture. For all tags this is the matrix
+regions × tags; for own tags only, it is the concatenation of the pictures' matrices (regions × own
+tags). ``Entries`` lists the own tags.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ def _dense(rows: Rows, start: int, stop: int, width: int) -> Floats:
 
 
 def for_all_tags(log_words: Floats) -> Floats:
-    """Return the words in the order that ``add_evidence_of_all`` reads them: here, as they are."""
+    """Return the words in the memory order of ``add_evidence_of_all``: here, unchanged."""
     return log_words
 
 
@@ -37,7 +37,7 @@ def add_evidence_of_own(
     block: Floats,
     n_threads: int = 1,
 ) -> None:
-    """Add scale · Σ_d x_md log_words_cd to the block of each image's own tags."""
+    """Add scale · Σ_d x_md log_words_cd to the block of each picture's own tags."""
     for n in range(len(region_starts) - 1):
         tags = entries.tags[entries.starts[n] : entries.starts[n + 1]]
         counts = _dense(rows, region_starts[n], region_starts[n + 1], log_words.shape[1])

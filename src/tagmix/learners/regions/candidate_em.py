@@ -24,8 +24,9 @@ SETTLED, FLAT = 1e-4, 1e-8
 
 
 class CandidateEM(SoftmaxRegions):
-    """Learn which tag of its picture each region has, by EM over a multinomial logistic regression [1]_.
+    """Learn which tag of its picture each region has, by EM over a multinomial logistic regression.
 
+    The method is that of [1]_.
     The likelihood of a region is the probability that its tag is in the caption, Σ_{c ∈ Y} p(c | x).
     E-step: q(c) ∝ p(c | x)·[c ∈ Y]. M-step: multinomial logistic regression towards q with a ridge, a few
     steps of L-BFGS from where it was (a generalised EM; the first M-step, towards equal shares, is solved: it

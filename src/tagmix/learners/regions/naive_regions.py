@@ -34,7 +34,7 @@ class SoftmaxRegions(LinearLearner, RegionLearner):
 class NaiveRegions(SoftmaxRegions):
     """Learn the tags of regions as if each region had an equal share of every tag of its picture.
 
-    Multinomial logistic regression with the targets y/|Y| for each region of the picture: single-instance
+    Multinomial logistic regression with the targets ``y/|Y|`` for each region of the picture: single-instance
     learning, the baseline that Ray and Craven [1]_ found hard to beat. A picture's tags are ranked by the
     mean of p(tag | region) over its regions, the share of the picture that each tag is expected to hold.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tagmix.annotate import Training, product_model, train_described
+from tagmix.annotate import Training, train_described
 from tagmix.cli.options import (
     Share,
     album_of,
@@ -19,8 +19,10 @@ from tagmix.cli.options import (
 from tagmix.cli.progress import bars
 from tagmix.datasets import Album
 from tagmix.errors import AlbumError
+from tagmix.evaluation.metrics import default_k
+from tagmix.learners import ContextEMM
 from tagmix.learners.context.experts import EXPERTS
-from tagmix.learners.inputs import useful_images
+from tagmix.learners.inputs import useful_pictures
 from tagmix.model.params import view_of
 
 FEW = 100  # with fewer, cross-validated accuracies are noise
@@ -39,13 +41,8 @@ FEW = 100  # with fewer, cross-validated accuracies are noise
 @click.option("--subfolders", is_flag=True, help="Names of sub-folders are tags too (folders of photos).")
 @click.option("--captions", is_flag=True, help="Text beside photos is sentences, not lists of keywords.")
 @click.option(
-    "--learning", type=click.Choice(["likelihood", "margin"]), default="likelihood", show_default=True,
-    help="margin also learns a weight per tag: slower, and no better on our albums.",
-)  # fmt: skip
-@click.option(
-    "--context", type=click.Choice([*EXPERTS, "none"]), default="kernel", show_default=True,
-    help="Learner over whole pictures that gives the prior of their regions' tags; none leaves it out, as "
-    "the paper does: less accurate.",
+    "--context", type=click.Choice(list(EXPERTS)), default="kernel", show_default=True,
+    help="Learner over whole pictures that gives the prior of their regions' tags.",
 )  # fmt: skip
 @click.option(
     "--evidence", type=Share(1e-6, 1), default=None,
@@ -54,8 +51,8 @@ FEW = 100  # with fewer, cross-validated accuracies are noise
 )  # fmt: skip
 @describing
 def command(
-    album: str, path: Path, split: str | None, min_count: int, learning: str, context: str,
-    evidence: float | None, subfolders: bool, captions: bool, **describing: Any,
+    album: str, path: Path, split: str | None, min_count: int, context: str, evidence: float | None,
+    subfolders: bool, captions: bool, **describing: Any,
 ) -> None:  # fmt: skip
     """Learn visual words and tags from ALBUM and write the model into one file.
 
@@ -75,10 +72,7 @@ def command(
     report_problems(found.problems, "album line")
     part = training_part(found, split, min_count)
     click.echo(size_of(part, min_count))
-    whole = None if context == "none" else context
-    model = product_model(
-        learning=learning, context=whole, evidence=evidence, random_state=describing["seed"]
-    )
+    model = ContextEMM(context=context, evidence=evidence, random_state=describing["seed"], n_jobs=-1)
     with bars() as report_progress:
         describer.fit(part, progress=report_progress)
         described = describer.transform(part, progress=report_progress)
@@ -126,19 +120,16 @@ def size_of(album: Album, min_count: int) -> str:
 def summary(training: Training) -> list[str]:
     """Return a summary of the training, in lines; accuracies are cross-validated."""
     model = training.annotator.model
+    assert isinstance(model, ContextEMM)
     views, kappa = list(training.bags.views), model.settings_.evidence
     in_order = sorted(kappa, key=lambda name: (views.index(view_of(name)), name))
     lines = [f"weight κ of each view: {', '.join(f'{name} {kappa[name]:g}' for name in in_order)}"]
-    if training.choice is not None:
-        k = max(1, min(5, len(model.tag_names_) // 2))
-        lines.append(
-            f"top-{k} accuracy, cross-validated: {training.choice.accuracy:.3f}; always the most frequent "
-            f"tags: {training.choice.frequency:.3f}"
-        )
-    if model.calibration_ is None:
-        lines.append("too few pictures to calibrate: annotate will print raw scores")
-    tagged = int(useful_images(training.bags).sum())
-    if training.choice is not None and tagged < FEW:
+    lines.append(
+        f"top-{default_k(len(model.tag_names_))} accuracy, cross-validated: {model.accuracy_:.3f}; always the "
+        f"most frequent tags: {model.frequency_accuracy_:.3f}"
+    )
+    tagged = int(useful_pictures(training.bags).sum())
+    if tagged < FEW:
         lines.append(
             f"only {tagged} tagged pictures: with so few this estimate is noisy and optimistic (tagmix "
             f"evaluate is stricter); tag at least {FEW}"

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 import tagmix
 from tagmix import EMM, Bags, ModelFileError, ParameterError, storage
-from tagmix.learners.files import NOT_STORED
+from tagmix.learners.serialise import NOT_STORED
 
 LIKELIHOOD = {"learning": "likelihood", "calibration_folds": 0}
 
@@ -83,12 +83,6 @@ def test_numbers_as_a_grid_search_sets_them_are_stored(train, tmp_path):
     assert (back.eta, back.max_iter, back.chi, back.random_state) == (0.2, 50, (2.0, 1.0), 3)
 
 
-def test_a_loaded_model_can_go_on_learning(train, plain, tmp_path):
-    plain.save(tmp_path / "m")
-    back = tagmix.load(tmp_path / "m").set_params(warm_start=True).fit(train)
-    assert back.bound_history_[0] >= plain.bound_history_[-1]
-
-
 def test_bags_come_back_as_they_were(tmp_path):
     views = {"words": csr_array(np.array([[2, 0], [0, 0.5], [1, 1]])), "net": np.eye(3)}
     bags = Bags(
@@ -121,7 +115,7 @@ def test_what_is_no_model_and_a_path_is_not_saved(args, got):
 
 def put(where, name, value):
     def tamper(fields, arrays):
-        {"fields": fields, "settings": fields.get("settings"), "arrays": arrays}[where][name] = value
+        {"fields": fields, "parameters": fields.get("parameters"), "arrays": arrays}[where][name] = value
 
     return tamper
 
@@ -141,57 +135,58 @@ def at(name, value):
     return change(name, lambda array: np.concatenate([[value], array.ravel()[1:]]).reshape(array.shape))
 
 
+MU = "params_.instances.0.mu"
+CURVE = "calibration_.logistic"
+
+
+def learnt(name, value):
+    def tamper(fields, arrays):
+        fields["learnt"][name] = value
+
+    return tamper
+
+
 HOSTILE_MODELS = {
-    "mu missing": (drop("arrays", "instances.0.mu"), r"KeyError: 'instances.0.mu'"),
-    "mu too narrow": (
-        change("instances.0.mu", lambda a: a[:, :-1]),
-        r"instances.0.mu must be float64 of shape",
-    ),
-    "mu transposed": (change("instances.0.mu", lambda a: a.T), r"mu must be float64 of shape \(10, 60\)"),
-    "mu as float32": (change("instances.0.mu", lambda a: a.astype(np.float32)), r"must be float64"),
-    "mu negative": (at("instances.0.mu", -1.0), r"instances.0.mu must be from 1e-06 to"),
-    "mu infinite": (at("instances.0.mu", np.inf), r"instances.0.mu must be from"),
-    "eta a vector": (put("arrays", "instances.0.eta", np.ones(2)), r"eta must be float64 of shape \(\)"),
-    "eta zero": (put("arrays", "instances.0.eta", np.array(0.0)), r"eta must be from 1e-06"),
-    "rates NaN": (at("rates", np.nan), r"rates must be from 1e-12 to"),
-    "rates zero": (at("rates", 0.0), r"rates must be from 1e-12 to"),
-    "rates too many": (
-        change("rates", lambda a: np.append(a, 1.0)),
-        r"rates must be float64 of shape \(10,\)",
-    ),
-    "weights negative": (at("weights", -1.0), r"weights must be from 0 to"),
-    "knots falling": (change("calibration.knots", lambda a: a[::-1]), r"calibration needs rising knots"),
+    "mu missing": (drop("arrays", MU), r"KeyError: 'params_.instances.0.mu'"),
+    "mu too narrow": (change(MU, lambda a: a[:, :-1]), r"mu must have the shape \('tags', 'view'\), got"),
+    "mu transposed": (change(MU, lambda a: a.T), r"mu must have the shape"),
+    "mu as float32": (change(MU, lambda a: a.astype(np.float32)), r"must be float64"),
+    "mu negative": (at(MU, -1.0), r"mu must be from 1e-06 to"),
+    "mu infinite": (at(MU, np.inf), r"mu must be from"),
+    "rates NaN": (at("params_.rates", np.nan), r"rates must be from 1e-12 to"),
+    "rates too many": (change("params_.rates", lambda a: np.append(a, 1.0)), r"rates must have the shape"),
+    "weights negative": (at("params_.weights", -1.0), r"weights must be from 0 to"),
+    "knots falling": (change(f"{CURVE}.knots", lambda a: a[::-1]), r"needs rising knots"),
     "no knots": (
-        lambda f, a: a.update({"calibration.knots": np.zeros(0), "calibration.levels": np.zeros(0)}),
-        r"calibration needs rising knots",
+        lambda f, a: a.update({f"{CURVE}.knots": np.zeros(0), f"{CURVE}.levels": np.zeros(0)}),
+        r"knots must have the shape",
     ),
-    "level above 1": (at("calibration.levels", 7.0), r"between 0 and 1"),
-    "threshold NaN": (at("calibration.thresholds", np.nan), r"thresholds must be from"),
-    "evening zero": (at("calibration.evening", 0.0), r"evening of the calibration must be positive"),
-    "biases missing": (drop("arrays", "calibration.biases"), r"KeyError: 'calibration.biases'"),
-    "unknown setting": (put("settings", "depth", 3), r"unknown setting 'depth', perhaps of a newer tagmix"),
-    "a callback": (put("settings", "callback", "print"), r"unknown setting 'callback'"),
-    "a wrong choice": (put("settings", "inference", "magic"), r"inference must be one of"),
-    "a wrong type": (put("settings", "max_iter", "many"), r"max_iter must be a whole number"),
-    "a random state": (put("settings", "random_state", "x"), r"random_state must be a whole number"),
-    "evidence elsewhere": (put("settings", "evidence", {"sift": 1.0}), r"evidence names the view 'sift'"),
-    "evidence a list": (put("settings", "evidence", [1.0]), r"evidence must be above 0"),
-    "no settings": (drop("fields", "settings"), r"KeyError: 'settings'"),
-    "settings a list": (put("fields", "settings", ["x"]), r"unknown setting 'x'"),
-    "tag names twice": (
-        put("fields", "tag_names", ["sky"] * 10),
-        r"must differ from each other, got 'sky' twice",
+    "level above 1": (at(f"{CURVE}.levels", 7.0), r"levels must be from 0 to 1"),
+    "two slopes": (
+        change(f"{CURVE}.slopes", lambda a: np.vstack([a, a])),
+        r"the calibration must have one slope per tag",
     ),
+    "threshold NaN": (at("calibration_.thresholds", np.nan), r"thresholds must be from"),
+    "rare-tag weight zero": (at("calibration_.rare_tag_weights", 0.0), r"rare_tag_weights must be from"),
+    "unknown parameter": (put("parameters", "depth", 3), r"unknown parameter 'depth', perhaps of a newer"),
+    "memory from a file": (put("parameters", "memory_mb", 1.0), r"unknown parameter 'memory_mb'"),
+    "a wrong choice": (put("parameters", "inference", "magic"), r"inference must be one of"),
+    "a wrong type": (put("parameters", "max_iter", "many"), r"max_iter must be a whole number"),
+    "a random state": (put("parameters", "random_state", "x"), r"random_state must be a whole number"),
+    "evidence elsewhere": (learnt("evidence_", [["sift", 1.0]]), r"evidence must name the instance models"),
+    "evidence above 1": (learnt("evidence_", [["words", 2.0]]), r"evidence_.0 must be a number from"),
+    "evidence twice": (learnt("evidence_", [["words", 1.0]] * 2), r"names in evidence_ must differ"),
+    "an unknown attribute": (learnt("depth_", 3), r"must have two tags or more, and learnt"),
+    "no parameters": (drop("fields", "parameters"), r"KeyError: 'parameters'"),
+    "parameters a list": (put("fields", "parameters", ["x"]), r"unknown parameter 'x'"),
+    "tag names twice": (put("fields", "tag_names", ["sky"] * 10), r"got 'sky' twice"),
     "tag names a number": (put("fields", "tag_names", 5), r"TypeError"),
-    "a huge width": (
-        put("fields", "views", [{"name": "words", "width": 2**61}]),
-        r"must be float64 of shape",
-    ),
-    "views a text": (put("fields", "views", "words"), r"TypeError"),
-    "a view with line breaks": (put("settings", "evidence", {"a\nb": 1.0}), r"names the view 'a.{1,2}nb'"),
-    "calibrated for one thing": (put("fields", "calibrated_for", ["map"]), r"ValueError: not enough values"),
-    "calibrated for a word": (put("fields", "calibrated_for", ["map", "best"]), r"ranking must be one of"),
-    "history of texts": (put("fields", "bound_history", ["a\nb"]), r"could not convert string to float"),
+    "a huge width": (put("fields", "views", [["words", 2**61]]), r"must have the shape"),
+    "a width of text": (put("fields", "views", [["words", "60"]]), r"a view must have a name and a width"),
+    "views a text": (put("fields", "views", "words"), r"ValueError"),
+    "calibrated for one thing": (learnt("calibrated_for_", ["map"]), r"ValueError: zip"),
+    "calibrated for a word": (learnt("calibrated_for_", ["map", "best"]), r"must be one of shares, theta"),
+    "converged perhaps": (learnt("converged_", "yes"), r"converged_ must be true or false"),
 }
 
 
@@ -278,7 +273,7 @@ def test_bags_whose_parts_lie_are_refused_in_one_line(bags_parts, tmp_path, name
 def test_a_file_of_another_kind_is_refused_and_says_what_can_be_read(tmp_path):
     path = tmp_path / "odd\nname"
     storage.write(path, "Forest", {}, {})
-    refused(path, r"holds a 'Forest', this tagmix reads EMM, .*Bags, Annotator: upgrade tagmix")
+    refused(path, r"holds a 'Forest', this tagmix reads ContextEMM, EMM, .*Bags, Annotator: upgrade tagmix")
 
 
 def test_promises_of_a_file_take_no_memory(bags_parts, tmp_path):

@@ -83,9 +83,6 @@ def test_soft_captions_are_heard_by_tagged_images_only(train, mixed, inference):
 def test_a_picture_without_regions_gets_the_prior(model, mixed):
     prior = 1 / model.params_.rates
     np.testing.assert_allclose(model.predict_proba(mixed)[-1], prior / prior.sum(), rtol=1e-12)
-    rates = np.tile(np.arange(1.0, mixed.n_tags + 1), (len(mixed), 1))
-    expected = 1 / rates[0] / (1 / rates[0]).sum()
-    np.testing.assert_allclose(model.predict_proba(mixed, rates=rates)[-1], expected, rtol=1e-12)
 
 
 def test_no_pictures_give_no_rows(fitted, test):
@@ -101,28 +98,10 @@ def test_one_picture_at_a_time_gives_what_all_together_do(model, test):
     np.testing.assert_allclose(alone, model.predict_proba(test), rtol=1e-9, atol=1e-15)
 
 
-def test_rates_equal_to_lambda_change_nothing(model, test):
-    rates = np.tile(model.params_.rates, (len(test), 1))
-    for predict in (model.predict_proba, model.predict_regions):
-        np.testing.assert_allclose(predict(test, rates=rates), predict(test), rtol=1e-9, atol=1e-15)
-
-
-def test_rates_that_favour_or_forbid_a_tag_move_the_ranking(train, test):
-    careful = EMM(**LIKELIHOOD, evidence=0.02, tol=1e-3).fit(train)
-    plain = careful.predict_proba(test)
-    rates = np.tile(careful.params_.rates, (len(test), 1))
-    rates[:, 2] *= 1e6
-    rates[:, 5] /= 1e3
-    moved = careful.predict_proba(test, rates=rates)
-    assert moved[:, 2].max() < 1e-3 < plain[:, 2].mean()
-    assert np.all(moved.argmax(axis=1) == 5)
-    assert np.mean(plain.argmax(axis=1) == 5) < 0.5
-
-
 def test_an_explanation_has_the_regions_of_its_tag(plain, test):
     phi = plain.predict_regions(test)
     for n, why in enumerate(plain.explain(test, "tag3")):
-        assert (why.image, why.tag) == (test.ids[n], "tag3")
+        assert (why.picture, why.tag) == (test.ids[n], "tag3")
         np.testing.assert_array_equal(why.regions, phi[test.offsets[n] : test.offsets[n + 1], 3])
         assert np.all(np.diff(why.gains["words"]) <= 0)
         assert np.all(why.gains["words"] > 0)
@@ -151,9 +130,9 @@ def test_n_words_limits_the_words(plain, test):
     [
         ("cow", r"must be one of the model's 10, got 'cow': choose one of tag_names_"),
         ("Tag3", r"must be one of the model's 10, got 'Tag3': did you mean 'tag3'\?"),
-        (10, r"a name or a number from 0 to 9, got 10"),
-        (-1, r"a name or a number from 0 to 9, got -1"),
-        (1.5, r"a name or a number from 0 to 9, got 1.5"),
+        (10, r"a name or an index from 0 to 9, got 10"),
+        (-1, r"a name or an index from 0 to 9, got -1"),
+        (1.5, r"a name or an index from 0 to 9, got 1.5"),
     ],
 )
 def test_a_tag_that_the_model_does_not_know_is_refused(plain, test, tag, message):
@@ -175,17 +154,19 @@ def test_more_tags_than_there_are_give_all_of_them(plain, test):
 
 def test_without_calibration_predict_says_how_to_get_it(plain, test):
     for method in (plain.predict, plain.predict_marginals, plain.predict_both):
-        message = r"not learnt: fit with calibration_folds >= 2.*\(4 for 2 folds\).*top_tags"
+        message = r"not learnt: fit with calibration_folds >= 2.*top_tags"
         with pytest.raises(ParameterError, match=message):
             method(test)
 
 
 def test_too_few_images_for_the_folds_warn_and_leave_calibration_out(train, test):
     emm = EMM(learning="likelihood", calibration_folds=3)
-    with pytest.warns(UserWarning, match=r"3 calibration folds need at least 6 images .*, got 5, .*: lower"):
+    with pytest.warns(
+        UserWarning, match=r"3 calibration folds need at least 6 pictures .*, got 5, .*: lower"
+    ):
         emm.fit(train[:5])
     assert emm.calibration_ is None
-    with pytest.raises(ParameterError, match=r"not learnt: .*\(6 for 3 folds\)"):
+    with pytest.raises(ParameterError, match="not learnt: "):
         emm.predict(test)
     assert EMM(learning="likelihood", calibration_folds=3).fit(train[:6]).calibration_ is not None
 
@@ -226,11 +207,10 @@ def test_ranking_by_shares_beats_the_prior_counted_twice(seed):
     assert shares > emm.set_params(ranking="theta").score(bags[400:]) + 0.04
 
 
-def test_threads_and_kernels_of_a_fitted_model_may_change():
+def test_threads_of_a_fitted_model_may_change():
     rng = np.random.default_rng(3)
     bags = sample_bags(planted_topics(5, 40, 0.5, rng), 30, rng=rng).bags
     emm = EMM(learning="likelihood", calibration_folds=0).fit(bags)
     before = emm.predict_proba(bags)
     np.testing.assert_array_equal(emm.set_params(n_jobs=2).predict_proba(bags), before)
     assert emm.settings_.n_threads == 2
-    np.testing.assert_allclose(emm.set_params(kernels="reference").predict_proba(bags), before, rtol=1e-9)

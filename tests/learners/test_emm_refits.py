@@ -4,7 +4,7 @@ import numpy as np
 
 import tagmix
 from tagmix import EMM
-from tagmix.learners import fitting
+from tagmix.learners import emm as emm_module
 
 FAST = {"calibration_folds": 0}
 
@@ -21,11 +21,6 @@ def test_a_file_holds_the_model_that_was_fitted_not_the_settings_of_the_next_fit
     np.testing.assert_array_equal(tagmix.load(tmp_path / "m").predict_proba(test), emm.predict_proba(test))
 
 
-def test_a_warm_start_of_the_likelihood_forgets_the_weights_of_margins(train):
-    emm = EMM(**FAST, warm_start=True).fit(train).set_params(learning="likelihood").fit(train)
-    np.testing.assert_array_equal(emm.params_.weights, 1.0)
-
-
 def test_images_to_calibrate_on_are_drawn_from_all_of_the_bags(train, monkeypatch):
     scored = []
     predict_proba = EMM.predict_proba
@@ -35,7 +30,7 @@ def test_images_to_calibrate_on_are_drawn_from_all_of_the_bags(train, monkeypatc
         return predict_proba(self, X, **how)
 
     monkeypatch.setattr(EMM, "predict_proba", spy)
-    monkeypatch.setattr(fitting, "CALIBRATION_SCORES", 30 * train.n_tags)
+    monkeypatch.setattr(emm_module, "CALIBRATION_SCORES", 30 * train.n_tags)
     EMM(learning="likelihood").fit(train)
     places = [train.ids.index(name) for name in scored]
     assert max(places) > 0.75 * len(train)

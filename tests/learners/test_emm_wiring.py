@@ -1,4 +1,4 @@
-"""What the learner is told reaches the model: settings, rates, multipliers and weights, in every shard."""
+"""Parameters reach the model: settings, multipliers and weights, in every shard."""
 
 import numpy as np
 import pytest
@@ -6,14 +6,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tagmix import EMM, Bags
 from tagmix.kernels import reference
-from tagmix.learners import fitting, training
+from tagmix.learners import em
+from tagmix.learners.em import Corpus, uncaptioned_shares
 from tagmix.learners.isotonic import fit_isotonic
-from tagmix.learners.parameters import settings_of_views
-from tagmix.learners.em import Corpus, free_shares
+from tagmix.learners.parameters import settings_of_paper
 from tagmix.model import estep, mstep
 from tagmix.model.margin import label_duals, own_label_duals, solve_margin
 from tagmix.model.params import Settings
-from tagmix.model.predict import infer_pictures
+from tagmix.model.predict import infer
 
 LIKELIHOOD = {"learning": "likelihood", "calibration_folds": 0}
 SMALL = 2**10  # bytes: a few images a shard
@@ -25,23 +25,15 @@ def doubtful(sampled):
     return sampled(60, overlap=0.9, words_per_region=6, rates=np.linspace(0.3, 3.0, 10)).bags
 
 
-@pytest.fixture(scope="module")
-def uneven(doubtful):
-    """Prior rates that differ from image to image and from tag to tag."""
-    return np.random.default_rng(5).gamma(1.0, 1.0, (len(doubtful), doubtful.n_tags)) + 0.05
+def corpus_of(bags, memory, **how):
+    return Corpus(bags, Settings({"words": 0.5}, tolerance=1e-9, max_iter=2000, **how), memory)
 
 
-def corpus_of(bags, memory, rates=None, **how):
-    return Corpus(bags, Settings({"words": 0.5}, tolerance=1e-9, max_iter=2000, **how), memory, rates)
-
-
-def test_every_setting_reaches_the_model():
-    emm = EMM(
-        normaliser="dropped", evidence=0.25, supervision=7.0, chi=(3.0, 2.0), estep_tol=1e-7,
-        estep_max_iter=33, n_jobs=3, kernels="reference",
-    )  # fmt: skip
-    expected = Settings({"words": 0.25}, False, False, 7.0, (3.0, 2.0), 1e-7, 33, reference, 3)
-    assert settings_of_views(emm, {"words": True}) == expected
+def test_every_setting_reaches_the_model(monkeypatch):
+    monkeypatch.setenv("TAGMIX_KERNELS", "reference")
+    emm = EMM(normaliser="dropped", supervision=7.0, chi=(3.0, 2.0), n_jobs=3)
+    expected = Settings({"words": 0.25}, False, False, 7.0, (3.0, 2.0), kernels=reference, n_threads=3)
+    assert settings_of_paper(emm, {"words": 0.25}) == expected
 
 
 @pytest.mark.parametrize("learning", ["likelihood", "margin"])
@@ -61,9 +53,9 @@ def test_the_margin_problem_is_the_one_asked_for_and_is_solved_before_and_after_
         found.append(solve_margin(shares, tags, **how))
         return found[-1]
 
-    monkeypatch.setattr(fitting, "solve_margin", spy)
-    emm = EMM(calibration_folds=0, nu1=0.02, nu2=3.0, margin_tol=1e-2, margin_rounds=2).fit(train)
-    expected = {"nu1": 0.02, "nu2": 3.0, "tolerance": 1e-2, "n_threads": 1}
+    monkeypatch.setattr(em, "solve_margin", spy)
+    emm = EMM(calibration_folds=0, nu1=0.02, nu2=3.0, margin_rounds=2).fit(train)
+    expected = {"nu1": 0.02, "nu2": 3.0, "tolerance": em.MARGIN_TOLERANCE, "n_threads": 1}
     assert asked == [expected] * 3
     np.testing.assert_array_equal(emm.params_.weights, found[-1].weights)
     assert emm.margin_ is found[-1]
@@ -79,7 +71,7 @@ def test_a_round_of_margins_is_a_new_objective_whose_bound_may_be_lower(train):
 def test_margins_see_the_posterior_that_was_asked_for(train, monkeypatch, margin_posterior):
     seen = []
     monkeypatch.setattr(
-        fitting,
+        em,
         "solve_margin",
         lambda shares, tags, **how: (seen.append(shares), solve_margin(shares, tags, **how))[1],
     )
@@ -92,9 +84,9 @@ def test_margins_see_the_posterior_that_was_asked_for(train, monkeypatch, margin
 def test_multipliers_of_all_shards_are_rows_of_the_whole(doubtful, hard):
     corpus = corpus_of(doubtful, SMALL, hard=hard)
     params = mstep.start(doubtful, corpus.settings, 0.2)
-    shares = free_shares(corpus, params, "variational")
+    shares = uncaptioned_shares(corpus, params, "variational")
     solution = solve_margin(shares, doubtful.captions, nu1=1e-2)
-    fitting._set_deltas(corpus, solution, shares)
+    corpus.guide_by(solution, shares)
     whole = (own_label_duals if hard else label_duals)(shares, doubtful.captions, solution)
     assert len(corpus.shards) > 4
     assert np.abs(whole).max() > 0
@@ -102,8 +94,8 @@ def test_multipliers_of_all_shards_are_rows_of_the_whole(doubtful, hard):
 
 
 @pytest.mark.parametrize("hard", [True, False])
-def test_the_posterior_of_a_shard_knows_its_multipliers_and_its_rates(doubtful, uneven, hard):
-    corpus = corpus_of(doubtful, SMALL, uneven, hard=hard)
+def test_the_posterior_of_a_shard_has_its_own_multipliers(doubtful, hard):
+    corpus = corpus_of(doubtful, SMALL, hard=hard)
     params = mstep.start(doubtful, corpus.settings, 0.2)
     rng = np.random.default_rng(0)
     whole = rng.normal(0, 3.0, doubtful.captions.nnz if hard else (len(doubtful), doubtful.n_tags))
@@ -111,7 +103,7 @@ def test_the_posterior_of_a_shard_knows_its_multipliers_and_its_rates(doubtful, 
     corpus.deltas = [whole[cuts[s.start] : cuts[s.stop]] for s in corpus.shards]
     phi = np.concatenate([posterior.phi for _, posterior, _ in corpus.posteriors(params)])
     expected, without = (
-        estep.posterior_captioned(doubtful, params, corpus.settings, delta=delta, rates=uneven).phi
+        estep.posterior_captioned(doubtful, params, corpus.settings, delta=delta).phi
         for delta in (whole, None)
     )
     np.testing.assert_allclose(phi, expected, rtol=1e-7, atol=1e-12)
@@ -127,77 +119,30 @@ def test_an_e_step_starts_where_the_last_one_ended(doubtful):
 
 
 @pytest.mark.parametrize("inference", ["variational", "map"])
-def test_free_shares_are_those_of_prediction_with_the_images_own_rates(doubtful, uneven, inference):
-    corpus = corpus_of(doubtful, SMALL, uneven)
+def test_uncaptioned_shares_are_those_of_prediction(doubtful, inference):
+    corpus = corpus_of(doubtful, SMALL)
     params = mstep.start(doubtful, corpus.settings, 0.2)
-    shares = free_shares(corpus, params, inference).toarray()
-    expected, plain = (
-        infer_pictures(doubtful, params, corpus.settings, inference, "shares", rates)
-        for rates in (uneven, None)
-    )
-    np.testing.assert_allclose(shares, expected, rtol=1e-7, atol=training.SHARE_FLOOR)
-    assert training.SHARE_FLOOR <= 1e-7
-    assert np.abs(shares - plain).max() > 0.1
+    shares = uncaptioned_shares(corpus, params, inference).toarray()
+    expected = infer(doubtful, params, corpus.settings, inference).held
+    np.testing.assert_allclose(shares, expected, rtol=1e-7, atol=em.SHARE_FLOOR)
+    assert em.SHARE_FLOOR <= 1e-7
 
 
-def test_every_fold_is_fitted_and_scored_with_the_rates_of_its_own_images(doubtful, uneven, monkeypatch):
-    tags = doubtful.captions.toarray()
-    tags[[0, 7]] = 0  # these teach nothing: the rows of the rates move up
-    row_of = {name: n for n, name in enumerate(doubtful.ids)}
-    calls = []
-    for name in ("fit", "predict_proba"):
-        original = getattr(EMM, name)
-
-        def spy(self, X, *args, original=original, rates=None, **how):
-            calls.append((X.ids, rates))
-            return original(self, X, *args, rates=rates, **how)
-
-        monkeypatch.setattr(EMM, name, spy)
-    EMM(learning="likelihood", calibration_folds=3).fit(doubtful.with_tags(tags), rates=uneven)
-    assert len(calls) == 1 + 2 * 3
-    for ids, rates in calls:
-        np.testing.assert_array_equal(rates, uneven[[row_of[name] for name in ids]])
-
-
-def test_rates_follow_their_images_when_others_are_left_out(doubtful, uneven):
-    kept = np.ones(len(doubtful), dtype=bool)
-    kept[[0, 7, 20]] = False
-    tags = doubtful.captions.toarray() * kept[:, None]
-    whole = EMM(**LIKELIHOOD).fit(doubtful.with_tags(tags), rates=uneven)
-    part = EMM(**LIKELIHOOD).fit(doubtful.with_tags(tags)[kept], rates=uneven[kept])
-    assert whole.bound_history_ == part.bound_history_
-
-
-@pytest.mark.parametrize("how", [{}, {"ranking": "theta"}, {"inference": "map"}])
-def test_rates_of_each_image_are_its_own_in_every_shard(train, doubtful, uneven, how):
-    emm = EMM(**LIKELIHOOD, **how, evidence=0.3, memory_mb=1e-3).fit(train)
-    assert len(list(emm._shards(doubtful))) > 4
-    for ask in (
-        lambda bags, rates: emm.predict_proba(bags, rates=rates),
-        lambda bags, rates: emm.predict_regions(bags, rates=rates),
-        lambda bags, rates: emm.predict_regions(bags, True, rates=rates),
-    ):
-        alone = np.vstack([ask(doubtful[n], uneven[n : n + 1]) for n in range(len(doubtful))])
-        np.testing.assert_allclose(ask(doubtful, uneven), alone, rtol=1e-9, atol=1e-15)
-        assert np.abs(ask(doubtful, uneven) - ask(doubtful, None)).max() > 0.1
-
-
-@pytest.mark.parametrize("how", [{"normaliser": "dropped"}, {"rates": True}, {}])
-def test_the_prior_of_lambda_counts_in_the_bound_only_where_lambda_is_learnt(doubtful, uneven, how):
-    own = uneven if how.pop("rates", False) else None
+@pytest.mark.parametrize("how", [{"normaliser": "dropped"}, {}])
+def test_the_prior_of_lambda_counts_in_the_bound_only_where_lambda_is_learnt(doubtful, how):
     with pytest.warns(ConvergenceWarning, match="stopped after"):
-        emm = EMM(**LIKELIHOOD, **how, max_iter=1).fit(doubtful, rates=own)
+        emm = EMM(**LIKELIHOOD, **how, max_iter=1).fit(doubtful)
     settings = emm.settings_
     params = mstep.start(doubtful, settings, emm.eta)
-    posterior = estep.posterior_captioned(doubtful, params, settings, rates=own)
+    posterior = estep.posterior_captioned(doubtful, params, settings)
     images = posterior.bound.sum() - params.instances["words"].divergence()
-    expected = images - (doubtful.n_tags if not how and own is None else 0)  # log Gamma(1 | 2, 1) = −1 a tag
+    expected = images - (doubtful.n_tags if not how else 0)  # log Gamma(1 | 2, 1) = −1 a tag
     np.testing.assert_allclose(emm.bound_history_[0], expected, rtol=1e-12)
 
 
 def test_scores_are_shares_times_weights(fitted, test):
     emm = EMM().set_params(**fitted.get_params())
-    for name in ("params_", "settings_", "tag_names_", "widths_", "context_"):
+    for name in ("params_", "settings_", "tag_names_", "widths_"):
         setattr(emm, name, getattr(fitted, name))
     weights = np.linspace(0.0, 3.0, test.n_tags)
     emm.params_ = fitted.params_.with_weights(np.ones(test.n_tags))
@@ -207,42 +152,25 @@ def test_scores_are_shares_times_weights(fitted, test):
     np.testing.assert_allclose(emm.predict_proba(test), expected, rtol=1e-12, atol=1e-15)
 
 
-def test_a_map_picture_is_the_mean_of_its_regions_whatever_the_rates(train, test):
-    emm = EMM(**LIKELIHOOD, inference="map").fit(train)
-    rates = np.random.default_rng(6).gamma(1.0, 1.0, (len(test), test.n_tags)) + 0.05
-    phi = emm.predict_regions(test, rates=rates)
+def test_a_map_picture_is_the_mean_of_its_regions(train, test):
+    emm = EMM(**LIKELIHOOD, inference="map", evidence=0.1).fit(train)
+    phi = emm.predict_regions(test)
     means = np.add.reduceat(phi, test.offsets[:-1]) / np.diff(test.offsets)[:, None]
     assert np.sum(means > 0.05, axis=1).max() > 1
-    np.testing.assert_allclose(emm.predict_proba(test, rates=rates), means, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(emm.predict_proba(test), means, rtol=0, atol=1e-5)
 
 
-def test_theta_of_a_picture_is_measured_by_its_own_rates(doubtful, uneven):
-    settings = Settings({"words": 0.5})
-    params = mstep.start(doubtful, settings, 0.2)
-    posterior = estep.posterior_uncaptioned(doubtful, params, settings, uneven)
-    expected = posterior.S.reshape(uneven.shape) / (uneven + posterior.r[:, None])
-    theta = infer_pictures(doubtful, params, settings, "variational", "theta", uneven)
-    np.testing.assert_allclose(theta, expected, rtol=1e-12)
-
-
-def test_the_gains_of_words_are_tempered_and_measured_against_the_prior_mean(doubtful):
+def test_the_gains_of_words_are_tempered_and_measured_against_the_mean_of_tags(doubtful):
     emm = EMM(**LIKELIHOOD, evidence=0.3).fit(doubtful)
     image, tag = doubtful[3], int(emm.top_tags(doubtful[3], 1)[0, 0])
     E_log_beta = emm.params_.instances["words"].E_log_beta
-    prior = 1 / emm.params_.rates
-    against = prior @ E_log_beta / prior.sum()
+    against = E_log_beta.mean(axis=0)
     counts = image.views["words"].T @ emm.predict_regions(image)[:, tag]
     gains = 0.3 * counts * (E_log_beta[tag] - against)
     answer = emm.explain(image, tag, n_words=60)[0]
     np.testing.assert_allclose(answer.gains["words"], gains[answer.words["words"]], rtol=1e-9)
     assert len(answer.words["words"]) == np.sum(gains > 0)
     assert answer.context == 0.0
-
-
-def test_an_explanation_says_what_a_pictures_own_rates_speak_for(doubtful, uneven):
-    emm = EMM(**LIKELIHOOD, evidence=0.3).fit(doubtful, rates=uneven)
-    told = [why.context for why in emm.explain(doubtful[3:5], 1, rates=uneven[3:5])]
-    np.testing.assert_allclose(told, np.log(uneven[3:5]).mean(axis=1) - np.log(uneven[3:5, 1]), rtol=1e-12)
 
 
 def test_a_correction_of_scores_that_speak_against_the_truth_is_the_share_of_all():

@@ -19,10 +19,10 @@ MOST_BYTES = 64.0 * 2**30
 
 
 def as_bags(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> Bags:
-    """Return Bags: as they are, or one region an image from a counts matrix (images × words).
+    """Return Bags: as they are, or one region per picture from a counts matrix (pictures × words).
 
-    ``y`` gives or replaces the captions: images × tags of 0 and 1, a list of names for each image, or
-    one label an image. With ``reset`` the tags are those in y, without it those that the estimator
+    ``y`` gives or replaces the captions: pictures × tags of 0 and 1, a list of names per picture, or
+    one label per picture. With ``reset`` the tags are those in y, without it those that the estimator
     knows.
     """
     tags, names = (None, None) if y is None else _indicator(y, None if reset else estimator.tag_names_)
@@ -37,36 +37,36 @@ def as_bags(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> Bags:
     )
     if reset and y is None:  # in scikit-learn's words
         raise BagsError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None: pass images "
-            "× tags, or a label an image."
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None: pass pictures "
+            "× tags, or one label per picture."
         )
     _check_as_many(matrix.shape[0], tags)
     return Bags(csr_array(matrix), np.arange(matrix.shape[0] + 1), tags, names)
 
 
-def _check_as_many(n_images: int, tags: Any) -> None:
-    if tags is not None and tags.shape[0] != n_images:
+def _check_as_many(n_pictures: int, tags: Any) -> None:
+    if tags is not None and tags.shape[0] != n_pictures:
         raise BagsError(
-            f"X and y must have one row an image, got {n_images} and {tags.shape[0]} rows: inconsistent "
+            f"X and y must have one row per picture, got {n_pictures} and {tags.shape[0]} rows: inconsistent "
             "numbers of samples."
         )
 
 
 def _indicator(y: Any, known: Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
-    """Return images × tags, and the names of the tags: ``known``, else those of the labels."""
+    """Return pictures × tags, and the names of the tags: ``known``, else those of the labels."""
     y, own = tags_by_name(y, known)
     try:
         tags: Any = y if is_sparse(y) else np.asarray(y)
     except ValueError as error:
         raise BagsError(
-            "y must be images × tags, lists of names or labels, got rows of unequal length: see "
+            "y must be pictures × tags, lists of names or labels, got rows of unequal length: see "
             "sklearn.preprocessing.MultiLabelBinarizer."
         ) from error
     if tags.ndim == 2:
         return tags, own if own and len(own) == tags.shape[1] else None
     if tags.dtype.kind == "f" and not np.all(np.isfinite(tags)):
         raise BagsError(
-            "y must hold labels, got NaN or infinity (Unknown label type): leave these images out."
+            "y must hold labels, got NaN or infinity (Unknown label type): leave these pictures out."
         )
     check_classification_targets(tags)
     names = [str(label) for label in np.unique(tags)] if known is None else list(known)
@@ -75,7 +75,7 @@ def _indicator(y: Any, known: Sequence[str] | None) -> tuple[Any, Sequence[str] 
     unknown = [label for label in labels if label not in column_of]
     if unknown:
         raise BagsError(
-            f"y must hold labels that the model was fitted with, got {unknown[0]!r}: leave these images out, "
+            f"y must hold labels that the model was fitted with, got {unknown[0]!r}: leave these pictures out, "
             "or fit with them."
         )
     indicator = np.zeros((len(labels), len(names)), dtype=bool)
@@ -89,13 +89,13 @@ def check_vocabulary(bags: Bags, widths: dict[str, int], dense: Collection[str] 
         if view not in bags.views:
             raise BagsError(
                 f"the model reads the view {view!r}, these bags have {sorted(bags.views)}: describe them as "
-                "the training images were."
+                "the training pictures were."
             )
         got = bags.views[view].shape[1]
         if view in dense and is_sparse(bags.views[view]):
             raise BagsError(
                 f"the model reads embeddings in view {view!r}, these bags have word counts: describe them as "
-                "the training images were."
+                "the training pictures were."
             )
         if view not in dense and not is_sparse(bags.views[view]):
             raise BagsError(
@@ -106,7 +106,7 @@ def check_vocabulary(bags: Bags, widths: dict[str, int], dense: Collection[str] 
             what = "dimensions" if view in dense else "words"
             raise BagsError(
                 f"the model knows {width} {what} in view {view!r}, these bags have {got}: describe them with "
-                "the vocabulary of the training images."
+                "the vocabulary of the training pictures."
             )
 
 

@@ -73,7 +73,8 @@ def load_bags(contents: Contents, file: str) -> Bags:
         return Bags(views, arrays["offsets"], tags, names or None, unique, pictures)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
         raise ModelFileError(
-            f"{file} is a tagmix file whose parts do not fit together ({error!s:.200}): save the bags again"
+            f"{file} is a tagmix file whose parts do not fit together "
+            f"({type(error).__name__}: {error!s:.200}): save the bags again"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Experts score training pictures as if they had not seen them; anything else is refused in one line."""
+"""Experts score training pictures by cross-validation; anything that is not an expert is refused."""
 
 import numpy as np
 import pytest
@@ -7,17 +7,21 @@ from sklearn.linear_model import Ridge
 from tagmix import KNN, Bags, KernelRidge, ParameterError
 from tagmix.evaluation.folds import grouped_folds, picture_folds
 from tagmix.learners import LinearRanker
+from tagmix.learners.context.experts import Regressor, cross_validated_scores, experts_of
+from tagmix.learners.context.prior import fit_experts, fit_prior
 from tagmix.learners.pictures.distances import whole_pictures
-from tagmix.learners.context.experts import Regressor, experts_of, held_out_scores
-from tagmix.learners.context.prior import fit_prior
 
 ROWS = np.array([0, 3, 17, 50])
+
+
+def prior_of(context, bags):
+    return fit_prior(fit_experts(context, bags, 0), bags, 0)
 
 
 @pytest.mark.parametrize("landmarks", [10_000, 40])
 def test_kernel_ridge_does_not_see_the_pictures_it_leaves_out(train, landmarks):
     ridge = KernelRidge(max_landmarks=landmarks).fit(train)
-    found = held_out_scores(ridge, train, np.arange(len(train)), 0, np.arange(len(train)))
+    found = cross_validated_scores(ridge, train, np.arange(len(train)), 0, np.arange(len(train)))
     assert found.shape == (len(train), train.n_tags)
     seen = ridge.decision_scores(train)
     own = train.captions.toarray() > 0
@@ -26,7 +30,7 @@ def test_kernel_ridge_does_not_see_the_pictures_it_leaves_out(train, landmarks):
 
 def test_neighbours_leave_out_a_fifth_with_the_picture_in_it_and_nobody_else(train):
     knn = KNN(k=5).fit(train)
-    found = held_out_scores(knn, train, ROWS, 0, np.arange(len(train)))
+    found = cross_validated_scores(knn, train, ROWS, 0, np.arange(len(train)))
     fifths = picture_folds(len(train), 5)
     for i, row in enumerate(ROWS):
         others = next(fold.train for fold in fifths if row in fold.test)
@@ -40,7 +44,9 @@ def test_other_experts_are_asked_by_folds_that_leave_the_picture_out(train, expe
     wrong = train.captions.toarray().copy()
     wrong[0] = 1 - wrong[0]
     lied_to = train.with_tags(wrong, train.tag_names)
-    honest, lying = (held_out_scores(expert, bags, ROWS, 0, np.arange(120)) for bags in (train, lied_to))
+    honest, lying = (
+        cross_validated_scores(expert, bags, ROWS, 0, np.arange(120)) for bags in (train, lied_to)
+    )
     np.testing.assert_allclose(lying[0], honest[0], atol=1e-9)  # what picture 0 says of itself is not heard
     assert np.abs(lying[1:] - honest[1:]).max() > 1e-6
 
@@ -57,8 +63,8 @@ def copied(train):
 def test_kernel_ridge_leaves_out_duplicates_as_if_it_had_been_solved_without_them(copied, landmarks):
     bags, duplicates = copied
     ridge = KernelRidge(max_landmarks=landmarks).fit(bags)
-    found = held_out_scores(ridge, bags, ROWS, 0, duplicates)
-    marks, weights = ridge._gallery(), [float(w) for w in ridge.view_weights_.values()]
+    found = cross_validated_scores(ridge, bags, ROWS, 0, duplicates)
+    marks, weights = ridge._references(), [float(w) for w in ridge.view_weights_.values()]
     views = whole_pictures(bags, "hellinger")
     phi = np.exp(-np.tensordot(weights, marks.between(views), 1))
     own = np.exp(-np.tensordot(weights, marks.between(marks.views), 1)) + 1e-9 * np.eye(len(marks))
@@ -92,7 +98,7 @@ def equally_far(seed):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_neighbours_who_are_all_as_far_do_not_tell_a_caption_by_what_they_lack(seed):
     bags, tags = equally_far(seed)
-    logits, p = fit_prior("neighbours", bags, 0)[1].logits, tags.mean(axis=0)
+    logits, p = prior_of("neighbours", bags)[1].logits, tags.mean(axis=0)
     frequency = -(tags * np.log(p) + (1 - tags) * np.log(1 - p)).mean()
     assert 0.97 * frequency < (np.logaddexp(0, logits) - tags * logits).mean() < 1.1 * frequency
 
@@ -105,7 +111,7 @@ def test_pictures_as_far_from_each_other_as_can_be_do_not_tell_their_captions(la
     found = ridge.left_out_scores(bags, np.arange(300), np.arange(300))
     away = found - ridge.means_
     assert abs((away * (tags - ridge.means_)).sum()) <= 0.15 * np.abs(away).sum() + 1e-6
-    _, held_out = fit_prior(KernelRidge(max_landmarks=landmarks), bags, 0)
+    _, held_out = prior_of(KernelRidge(max_landmarks=landmarks), bags)
     logits, p = held_out.logits, tags.mean(axis=0)
     frequency = -(tags * np.log(p) + (1 - tags) * np.log(1 - p)).mean()
     assert 0.97 * frequency < (np.logaddexp(0, logits) - tags * logits).mean() < 1.1 * frequency
@@ -126,13 +132,13 @@ class Endless(Ridge):
 def test_a_regressor_whose_scores_are_no_sound_numbers_is_refused(train, monkeypatch, worst):
     monkeypatch.setattr(Endless, "worst", worst)
     with pytest.raises(ParameterError, match="must predict numbers up to 1e\\+15, Endless gave others"):
-        fit_prior(Endless(), train, 0)
+        prior_of(Endless(), train)
 
 
 def test_neighbours_leave_out_duplicates(copied):
     bags, duplicates = copied
     knn = KNN(k=5).fit(bags)
-    found = held_out_scores(knn, bags, ROWS, 0, duplicates)
+    found = cross_validated_scores(knn, bags, ROWS, 0, duplicates)
     fifths = picture_folds(len(bags), 5, groups=duplicates)
     for i, row in enumerate(ROWS):
         others = next(fold.train for fold in fifths if row in fold.test)
@@ -146,7 +152,7 @@ def test_neighbours_leave_out_duplicates(copied):
 def test_copies_of_pictures_do_not_make_a_prior_of_shuffled_captions_look_good(train, context):
     truth = train.captions.toarray()[np.random.default_rng(0).permutation(len(train))]
     thrice = Bags.concat([train.with_tags(truth, train.tag_names)] * 3)
-    logits, p = fit_prior(context, thrice, 0)[1].logits, truth.mean(axis=0)
+    logits, p = prior_of(context, thrice)[1].logits, truth.mean(axis=0)
     frequency = -(truth * np.log(p) + (1 - truth) * np.log(1 - p)).mean()
     tags = np.tile(truth, (3, 1))
     assert (np.logaddexp(0, logits) - tags * logits).mean() > 0.97 * frequency
@@ -155,7 +161,7 @@ def test_copies_of_pictures_do_not_make_a_prior_of_shuffled_captions_look_good(t
 def test_where_all_pictures_are_alike_each_is_left_out_alone():
     bags = Bags(np.ones((6, 2), int), np.arange(7), tags=[[1, 0, 0], [0, 1, 0], [0, 1, 1]] * 2)
     for context in ("kernel", "neighbours", "linear"):
-        assert np.isfinite(fit_prior(context, bags, 0)[1].logits).all()
+        assert np.isfinite(prior_of(context, bags)[1].logits).all()
     assert [len(fold.test) for fold in grouped_folds(np.zeros(6), 3, 0)] == [2, 2, 2]
 
 
@@ -163,7 +169,7 @@ def test_a_prior_is_better_than_frequency_and_a_shuffled_one_is_not(train):
     truth = train.captions.toarray()
 
     def log_loss(bags):
-        _, held_out = fit_prior("kernel", bags, 0)
+        _, held_out = prior_of("kernel", bags)
         logits, tags = held_out.logits, bags.captions.toarray()
         return (np.logaddexp(0, logits) - tags * logits).mean()
 

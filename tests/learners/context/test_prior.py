@@ -6,8 +6,8 @@ import pytest
 from tagmix import Bags
 from tagmix.learners.base import TagLearner
 from tagmix.learners.context import prior
-from tagmix.learners.context.experts import held_out_scores
-from tagmix.learners.context.prior import fit_prior
+from tagmix.learners.context.experts import cross_validated_scores
+from tagmix.learners.context.prior import fit_experts, fit_prior
 
 N, N_TAGS, COPIES = 40, 5, 3
 
@@ -34,10 +34,14 @@ def thrice():
     return Bags(rng.poisson(2.0, (N, 9))[rows], np.arange(len(rows) + 1), tags=tags, pictures=scores), rows
 
 
+def prior_of(context, bags):
+    return fit_prior(fit_experts(context, bags, 0), bags, 0)
+
+
 def held_out_with(bags, flipped):
     tags = bags.captions.toarray().copy()
     tags[flipped] = 1 - tags[flipped]
-    return fit_prior(Told(), bags.with_tags(tags, bags.tag_names), 0)[1]
+    return prior_of(Told(), bags.with_tags(tags, bags.tag_names))[1]
 
 
 @pytest.mark.parametrize("pictures", [N * COPIES, 60])
@@ -71,7 +75,7 @@ def test_all_experts_together_hold_no_more_scores_than_allowed(thrice, monkeypat
     bags, _ = thrice
     monkeypatch.setattr(prior, "MOST_SCORES", 60 * N_TAGS)
     for n_experts in (1, 2, 3):
-        rows = fit_prior([Told()] * n_experts, bags, 0)[1].rows
+        rows = prior_of([Told()] * n_experts, bags)[1].rows
         assert len(rows) == 60 // n_experts
         assert (np.diff(rows) > 0).all()
 
@@ -79,7 +83,7 @@ def test_all_experts_together_hold_no_more_scores_than_allowed(thrice, monkeypat
 def test_every_picture_that_is_asked_about_gets_its_own_scores(thrice):
     bags, original = thrice
     rows = np.array([0, 3, 17, 50, len(bags) - 1])
-    found = held_out_scores(Told(), bags, rows, 0, original)
+    found = cross_validated_scores(Told(), bags, rows, 0, original)
     np.testing.assert_array_equal(found, bags.pictures["scores"][rows])
 
 
@@ -87,6 +91,6 @@ def test_every_picture_that_is_asked_about_gets_its_own_scores(thrice):
 def test_pictures_that_nobody_can_tell_apart_have_the_shares_of_their_tags(n):
     tags = np.eye(2, dtype=int)[np.arange(n) % 2]
     bags = Bags(np.ones((n, 3), dtype=int), np.arange(n + 1), tags=tags)
-    prior, held_out = fit_prior("kernel", bags, 0)
+    prior, held_out = prior_of("kernel", bags)
     assert (held_out.logits.argmax(axis=1) == tags.argmax(axis=1)).mean() <= 0.5
     np.testing.assert_allclose(prior.logits(bags), 0.0, atol=0.2)

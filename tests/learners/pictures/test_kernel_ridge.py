@@ -9,8 +9,8 @@ from sklearn.model_selection import cross_val_score
 from tagmix import Bags, storage, top_k_accuracy
 from tagmix.errors import ModelFileError, ParameterError
 from tagmix.learners import state
-from tagmix.learners.pictures.kernel_ridge import KernelRidge, by_landmarks, exact, left_out
 from tagmix.learners.pictures.distances import reference_set_of, whole_pictures
+from tagmix.learners.pictures.kernel_ridge import KernelRidge, by_landmarks, exact, left_out
 
 
 @pytest.fixture(scope="module")

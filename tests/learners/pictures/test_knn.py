@@ -11,8 +11,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from tagmix import Bags, storage, top_k_accuracy
 from tagmix.errors import BagsError, ModelFileError, ParameterError
 from tagmix.learners import state
-from tagmix.learners.pictures.knn import KNN
 from tagmix.learners.pictures.distances import FEW, ReferenceSet, distances, reference_set_of, whole_pictures
+from tagmix.learners.pictures.knn import KNN
 
 SHAPES = ["hellinger", "chi2", "l1"]
 

@@ -9,9 +9,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from tagmix import Bags, storage
 from tagmix.errors import BagsError, ModelFileError, ParameterError
 from tagmix.learners import CandidateEM, MaxPooling, NaiveRegions, state
+from tagmix.learners.linear import Features, features_of, pooled_views, scaling_of
 from tagmix.learners.pictures import linear_ranker
 from tagmix.learners.pictures.linear_ranker import LinearRanker
-from tagmix.learners.linear import Features, features_of, pooled_views, scaling_of
 
 
 def with_embedding(bags, seed=0):

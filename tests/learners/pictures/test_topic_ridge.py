@@ -9,8 +9,7 @@ from sklearn.model_selection import cross_val_score
 
 from tagmix import Bags, planted_topics, sample_bags, storage
 from tagmix.errors import ModelFileError, ParameterError
-from tagmix.learners import state
-from tagmix.learners import lda
+from tagmix.learners import lda, state
 from tagmix.learners.pictures.topic_ridge import TopicRidge, best_ridge
 
 

@@ -9,8 +9,8 @@ from sklearn.model_selection import cross_val_score
 from tagmix import Bags, storage
 from tagmix.errors import ModelFileError, ParameterError
 from tagmix.learners import state
-from tagmix.learners.pictures.knn import KNN
 from tagmix.learners.pictures.distances import whole_pictures
+from tagmix.learners.pictures.knn import KNN
 from tagmix.learners.pictures.two_pass_knn import TwoPassKNN, semantic_neighbours
 
 

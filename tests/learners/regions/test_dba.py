@@ -11,8 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from tagmix import Bags, CorrLDA, load, planted_topics, sample_bags, storage
 from tagmix.errors import ModelFileError, ParameterError
-from tagmix.learners import state
-from tagmix.learners import lda
+from tagmix.learners import lda, state
 from tagmix.learners.regions.dba import DBA
 
 pytestmark = pytest.mark.filterwarnings("ignore:stopped after")

@@ -13,10 +13,10 @@ from tagmix import Bags, storage
 from tagmix.errors import ParameterError
 from tagmix.kernels.compiled.pooling import pool_regions
 from tagmix.learners import state
+from tagmix.learners.linear import features_of
 from tagmix.learners.pictures import linear_ranker
 from tagmix.learners.regions.max_pooling import MaxPooling, pooled_loss
 from tagmix.learners.regions.naive_regions import NaiveRegions
-from tagmix.learners.linear import features_of
 
 BAGS = Bags(np.ones((6, 1), int), [0, 3, 4, 6], tags=[[1, 0], [0, 1], [1, 1]])
 

@@ -9,10 +9,10 @@ from sklearn.model_selection import cross_val_score
 
 from tagmix import Bags, storage
 from tagmix.errors import ParameterError
-from tagmix.learners import state
 from tagmix.learners import linear as region_features
-from tagmix.learners.regions.naive_regions import NaiveRegions, fit_softmax, shared_tags, softmax_loss
+from tagmix.learners import state
 from tagmix.learners.linear import Features, features_of
+from tagmix.learners.regions.naive_regions import NaiveRegions, fit_softmax, shared_tags, softmax_loss
 
 
 def small(seed=0):

@@ -1,6 +1,6 @@
 """KernelRidge: tags by ridge regression on a product of kernels, tuned by closed-form leave-one-out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -157,23 +157,24 @@ class KernelRidge(PictureLearner):
         return 2.0 ** best[:-1], float(2.0 ** best[-1])
 
     def _scores(self, bags: Bags) -> Floats:
-        out = np.empty((len(bags), len(self.means_)))
-        for rows, kernel in self._kernel_of(bags):
-            out[rows] = kernel @ self.coefficients_.astype(kernel.dtype) + self.means_
+        reference = self._references()
+        width = sum(view.shape[1] for view in self.reference_.values())
+        fits = self.distance == "hellinger" and 4.0 * len(reference) * width <= reference.memory
+        return self._scores_by(self._fast_kernel(reference, bags) if fits else self._kernel(bags), len(bags))
+
+    def _scores_by(self, kernel: Iterable[tuple[slice, Any]], n_pictures: int) -> Floats:
+        """Return scores from rows of the kernel between pictures and landmarks."""
+        out = np.empty((n_pictures, len(self.means_)))
+        for rows, values in kernel:
+            out[rows] = values @ self.coefficients_.astype(values.dtype, copy=False) + self.means_
         return out
 
-    def _kernel_of(self, bags: Bags) -> Iterator[tuple[slice, Any]]:
-        """Yield rows and their kernel with the landmarks.
+    def _kernel(self, bags: Bags) -> Iterator[tuple[slice, Any]]:
+        for rows, apart in self._combined(bags):
+            yield rows, np.exp(-apart)
 
-        Where the landmarks fit into memory side by side, in single precision: half the time, and scores of
-        tags, which are about 1, change by less than 1e-5.
-        """
-        reference = self._references()
-        widths = sum(view.shape[1] for view in self.reference_.values())
-        if self.distance != "hellinger" or 4.0 * len(reference) * widths > reference.memory:
-            for rows, apart in self._combined(bags):
-                yield rows, np.exp(-apart)
-            return
+    def _fast_kernel(self, reference: ReferenceSet, bags: Bags) -> Iterator[tuple[slice, Any]]:
+        """Yield the kernel in single precision: half the time, and scores change by less than 1e-5."""
         weights, views = np.array(list(self.view_weights_.values())), self._queries(reference, bags)
         landmarks = self._landmarks(reference, weights)
         for start in range(0, len(bags), step := reference.rows_at_once()):
@@ -214,7 +215,8 @@ class KernelRidge(PictureLearner):
         """Return the scores of training pictures; where all are landmarks, (K + ridge·I)α = y − ȳ tells."""
         if len(self.coefficients_) == len(bags):
             return bags.captions[rows].toarray() - self.ridge_ * self.coefficients_[rows]
-        return self._scores(bags[rows])
+        part = bags[rows]  # in double precision: what is left out is a small difference
+        return self._scores_by(self._kernel(part), len(part))
 
 
 def _some(n: int, most: int, rng: Any) -> Ints:

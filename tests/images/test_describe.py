@@ -167,7 +167,7 @@ def spoil_words(arrays):
     yield {}
 
 
-def spoil_sketch(arrays):
+def spoil_examples(arrays):
     yield {**arrays, "sift": arrays["sift"][:, :-1]}
     yield {**arrays, "colour": arrays["colour"].astype(np.float64)}
     yield {**arrays, "colour": np.full_like(arrays["colour"], np.nan)}
@@ -188,7 +188,7 @@ def spoil_centres(arrays):
     ("names", "spoil"),
     [
         ({"sift", "colour", "place", "region", "boxes"}, spoil_words),
-        ({"sift", "colour"}, spoil_sketch),
+        ({"sift", "colour"}, spoil_examples),
         ({"centres"}, spoil_centres),
     ],
 )
@@ -270,7 +270,8 @@ def test_bytes_are_described_as_the_file_they_came_from(album, tmp_path):
         np.testing.assert_array_equal(other.arrays["sift"], file.arrays["sift"])
     for source, name in ((b"", "<bytes>"), (PictureBytes("beach", b"no picture"), "beach")):
         (problem,) = describer.describe([source])
-        assert str(problem).startswith(f"{name}: must be ")
+        assert problem.source == name
+        assert problem.reason.startswith("must be ")
 
 
 def test_a_copy_with_other_settings_is_fitted_if_its_words_would_be_the_same(album, tmp_path):

@@ -104,16 +104,3 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_picture(album, undisturbed
     for ours, theirs in zip(result, undisturbed, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert count_kept(tmp_path) == (N, N)
-
-
-def test_runs_killed_again_and_again_leave_no_more_than_a_file_a_worker(album, undisturbed, tmp_path):
-    for done in (5, 10):
-        kill_when(album, tmp_path, "vocabulary", done)
-    left = list(tmp_path.rglob("*.tmp"))
-    assert len(left) <= 2 * 2
-    for path in left:
-        os.utime(path, (0, 0))
-    _, result = finish(album, tmp_path, tmp_path / "bags.npz")
-    assert not list(tmp_path.rglob("*.tmp"))
-    for ours, theirs in zip(result, undisturbed, strict=True):
-        np.testing.assert_array_equal(ours, theirs)

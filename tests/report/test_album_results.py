@@ -40,8 +40,8 @@ def test_a_region_is_named_by_most_of_its_pixels_and_those_nobody_named_count(tm
 
 def test_pictures_are_seen_as_they_were_described(journey):
     _, training, held = journey
-    recipe = training.annotator.describer.config
-    regions = [int(see(item.image, recipe).labels.max()) + 1 for item in held.items]
+    config = training.annotator.describer.config
+    regions = [int(see(item.image, config).labels.max()) + 1 for item in held.items]
     assert regions == np.diff(held.bags.offsets).tolist()
     assert len(held.truth) == held.bags.n_regions
 
@@ -117,6 +117,6 @@ def test_broken_pictures_are_left_out_of_looks(journey, tmp_path):
     assert looks_of(training.annotator, [Item(tmp_path / "broken.jpg", (tag,))], [tag]) == {tag: []}
 
 
-def test_seeing_follows_the_recipe(journey):
+def test_seeing_follows_the_sampling(journey):
     _, _, held = journey
     assert see(held.items[0].image, Sampling(max_side=40)).image.shape[1] == 40

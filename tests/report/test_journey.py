@@ -41,7 +41,7 @@ def test_regions_of_every_photo_carry_their_own_tags_and_shares(album, training)
         np.testing.assert_allclose([share for _, share in region.tags], row[best])
 
 
-def test_an_annotator_from_a_file_has_the_same_recipe(training, tmp_path):
+def test_an_annotator_from_a_file_has_the_same_settings(training, tmp_path):
     training.annotator.save(tmp_path / "a.tagmix")
     assert load(tmp_path / "a.tagmix").describer.config == training.annotator.describer.config
 

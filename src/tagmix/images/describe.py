@@ -18,7 +18,7 @@ from tagmix.images.network import Network
 from tagmix.images.picture import QuantisedPicture
 from tagmix.images.process_pool import Failure, count_processes, map_files
 from tagmix.images.quantise import Quantiser, examples_of, word_views
-from tagmix.images.sources import Problem, Source, name_of
+from tagmix.images.sources import Problem, Source, problem_of
 from tagmix.images.views import Vocabularies
 from tagmix.images.views.network import NetworkView
 from tagmix.images.vocabulary import Vocabulary, keep_vocabulary
@@ -195,7 +195,7 @@ class Describer:
         with closing(map_files(task, sources, self.n_jobs)) as outcomes:
             for number, outcome in outcomes:
                 if isinstance(outcome, Failure):
-                    results[number] = Problem(name_of(sources[number]), outcome.reason)
+                    results[number] = problem_of(sources[number], outcome.reason)
                 else:
                     results[number] = outcome
                 (progress or _silent)(stage, len(results), len(sources))

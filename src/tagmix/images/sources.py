@@ -18,7 +18,7 @@ class PictureBytes(NamedTuple):
 Source: TypeAlias = str | os.PathLike[str] | bytes | PictureBytes
 
 UNNAMED = "<bytes>"
-# How ``decode`` names its input; in a problem the name of the source stands there.
+# How ``decode`` names its input; a problem has the name of its source instead.
 BYTES = "the given bytes "
 
 
@@ -34,7 +34,12 @@ class Problem(NamedTuple):
 
     def __str__(self) -> str:
         """Return one line, whatever the name holds."""
-        return f"{printable(self.source)}: {self.reason.removeprefix(BYTES)}"
+        return f"{printable(self.source)}: {self.reason}"
+
+
+def problem_of(source: Source, reason: str) -> Problem:
+    """Return the problem of a source, its reason without the name that ``decode`` gives to bytes."""
+    return Problem(name_of(source), reason.removeprefix(BYTES))
 
 
 def name_of(source: Source) -> Path | str:

@@ -29,12 +29,15 @@ from benchmarks.measure import isolated
 from tagmix.datasets import Album, open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.evaluation.metrics import top_tags
-from tagmix.images.colour import patch_colours
+from tagmix.images.cache import Cache
 from tagmix.images.decode import decode
-from tagmix.images.describe import Describer, Recipe, sketch, words_of
+from tagmix.images.describe import Describer
 from tagmix.images.patches import content_key, patch_generator, random_patches
+from tagmix.images.picture import sample_picture
+from tagmix.images.quantise import Quantiser, word_views
 from tagmix.images.segment import segment
-from tagmix.images.sift import describe_patches
+from tagmix.images.views.colour import patch_colours
+from tagmix.images.views.sift import describe_patches
 
 N_TIMED, SIZE, REPEATS = 16, (640, 480), 3
 N_PATCHES, N_WORDS, N_COLOURS = 1000, 1000, 200
@@ -54,29 +57,37 @@ def album_of(folder: str) -> Album:
 
 
 def patches_of(content: bytes, image: NDArray[Any], seed: int = 0) -> NDArray[Any]:
-    """Return the patches that ``sketch`` draws of a picture."""
+    """Return the patches that ``sample_picture`` draws of a picture."""
     rng = patch_generator(content_key(content), seed)
     return random_patches(image.shape[0], image.shape[1], N_PATCHES, rng)
 
 
-def laps_of(content: bytes, words: Any, sift_words: Any, colour_words: Any) -> Laps:
+def descriptors_of(content: bytes, describer: Describer) -> dict[str, NDArray[Any]]:
+    """Return the descriptors of a picture's patches by view."""
+    picture = sample_picture(content, describer.config)
+    return {view.name: view.examples(picture) for view in word_views(describer.config)}
+
+
+def laps_of(content: bytes, describer: Describer, sift_words: Any, colour_words: Any) -> Laps:
     """Return what is timed on a picture: our stages, ours whole, and the stages of the obvious way."""
     image = decode(content)
     grey, patches = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), patches_of(content, image)
-    found, pieces = sketch(content, Recipe()), obvious.superpixels(image)
+    found, pieces = descriptors_of(content, describer), obvious.superpixels(image)
+    words = describer.vocabularies_
+    quantise = Quantiser.of(describer.config, words, Cache(None))
     return {
         "decode": lambda: decode(content),
         "cut": lambda: segment(image),
         "sift": lambda: describe_patches(grey, patches),
         "colour": lambda: patch_colours(image, patches),
-        "words": lambda: words_of(found, words),
-        "all": lambda: words_of(sketch(content, Recipe()), words),
+        "words": lambda: [words[view].words_of(own) for view, own in found.items()],
+        "all": lambda: quantise(content),
         "obvious decode": lambda: obvious.decode(content),
         "obvious slic": lambda: obvious.superpixels(image),
         "obvious cut": lambda: obvious.cut(image, pieces),
         "obvious small": lambda: obvious.cut_small(image, SMALL_SIDE),
         "obvious sift": lambda: obvious.sift(grey, patches),
-        "obvious words": lambda: (sift_words.predict(found.sift), colour_words.predict(found.colour)),
+        "obvious words": lambda: (sift_words.predict(found["sift"]), colour_words.predict(found["colour"])),
     }
 
 
@@ -94,14 +105,14 @@ def stage_times(folder: str) -> dict[str, Any]:
     obvious.one_thread()
     album = album_of(folder)
     settings = {"n_words": N_WORDS, "n_colours": N_COLOURS, "restarts": 1, "vocabulary_patches": 400}
-    words = Describer(**settings).fit(album).vocabularies_
+    describer = Describer.paper(**settings).fit(album)
     contents = [item.image.read_bytes() for item in album]
-    sketches = [sketch(content, Recipe()) for content in contents]
+    found = [descriptors_of(content, describer) for content in contents]
     peers = [
-        obvious.learn_words(np.vstack([getattr(one, view)[:400] for one in sketches]), n, max_iter=5)
+        obvious.learn_words(np.vstack([one[view][:400] for one in found]), n, max_iter=5)
         for view, n in (("sift", N_WORDS), ("colour", N_COLOURS))
     ]
-    pictures = [laps_of(content, words, *peers) for content in contents]
+    pictures = [laps_of(content, describer, *peers) for content in contents]
     for work in pictures[0].values():
         work()
     spent = [
@@ -134,7 +145,7 @@ def regions_of(path: Path) -> NDArray[Any]:
     return obvious.cut(image, obvious.superpixels(image)).astype(np.int16)
 
 
-def obvious_sketch(path: Path, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def obvious_features(path: Path, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return OpenCV's SIFT of the patches of a picture, and where they are: row and column."""
     content = path.read_bytes()
     image = obvious.decode(content)
@@ -145,16 +156,16 @@ def obvious_sketch(path: Path, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
     )
 
 
-def obvious_bags(regions: list[Any], sketches: list[Any], like: tm.Bags) -> tm.Bags:
+def obvious_bags(regions: list[Any], features: list[Any], like: tm.Bags) -> tm.Bags:
     """Return the album in words of the obvious way, with the tags of ``like``."""
-    seen = np.vstack([sift[:200] for sift, _ in sketches[:N_TRAIN]])
+    seen = np.vstack([sift[:200] for sift, _ in features[:N_TRAIN]])
     words = obvious.learn_words(seen, ALBUM_WORDS)
     starts = np.cumsum([0, *(labels.max() + 1 for labels in regions)])
     rows = [
         labels[tuple(places.T)].astype(np.int64) + start
-        for labels, (_, places), start in zip(regions, sketches, starts, strict=False)
+        for labels, (_, places), start in zip(regions, features, starts, strict=False)
     ]
-    columns = [words.predict(sift) for sift, _ in sketches]
+    columns = [words.predict(sift) for sift, _ in features]
     entries = np.concatenate(rows), np.concatenate(columns)
     counts = csr_array((np.ones(len(entries[0]), np.int64), entries), shape=(int(starts[-1]), ALBUM_WORDS))
     return tm.Bags({"sift": counts}, starts, tags=like.tags, tag_names=like.tag_names)
@@ -177,11 +188,11 @@ def accuracy(folder: str) -> dict[str, Any]:
     ) as pool:
         regions = list(pool.map(regions_of, paths, chunksize=4))
         for seed in range(DRAWS):
-            sketches = list(pool.map(partial(obvious_sketch, seed=seed), paths, chunksize=4))
-            describer = Describer(n_words=ALBUM_WORDS, restarts=1, n_jobs=PROCESSES, seed=seed)
-            bags = describer.fit(album[:N_TRAIN]).transform(album)
+            features = list(pool.map(partial(obvious_features, seed=seed), paths, chunksize=4))
+            describer = Describer.paper(n_words=ALBUM_WORDS, restarts=1, n_jobs=PROCESSES, seed=seed)
+            bags = describer.fit(album[:N_TRAIN]).transform(album).bags
             ours.append(hits_of(bags))
-            theirs.append(hits_of(obvious_bags(regions, sketches, bags)))
+            theirs.append(hits_of(obvious_bags(regions, features, bags)))
     given = bags[N_TRAIN:].captions.toarray().sum(axis=1)
     mean_regions = float(np.mean([labels.max() + 1 for labels in regions]))
     counts = {"regions": bags.n_regions / len(bags), "obvious regions": mean_regions}

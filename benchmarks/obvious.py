@@ -18,7 +18,7 @@ from skimage import graph, segmentation
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from tagmix.images.sift import level_of
+from tagmix.images.views.sift import level_of
 
 SUPERPIXELS = 150  # as many as ours
 COMPACTNESS = 30  # the value of scikit-image's own example of a normalised cut

@@ -1,15 +1,16 @@
 """From photos to tags in Python: what an annotation holds, what is refused, and files of strangers."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tagmix import EMM, AlbumError, Annotator, Describer, ModelFileError, ParameterError, load, storage
-from tagmix.annotate import CHUNK, Training, train
+from tagmix.annotate import Training, train
 from tagmix.datasets import Album, open_album
 from tagmix.datasets.scenes import draw_album
-from tagmix.images.sketch import Vocabularies
+from tagmix.images.sources import PictureBytes, Problem
 from tagmix.images.vocabulary import Vocabulary
 
 QUICK = {"n_words": 30, "n_colours": 8, "n_patches": 100, "restarts": 1, "places": True}
@@ -22,7 +23,7 @@ def album(tmp_path_factory: pytest.TempPathFactory) -> Album:
 
 @pytest.fixture(scope="module")
 def training(album: Album) -> Training:
-    return train(album.keep_tags(4), Describer(**QUICK), EMM(calibration_folds=2), evidence=0.1)
+    return train(album.keep_tags(4), Describer.paper(**QUICK), EMM(calibration_folds=2, evidence=0.1))
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +37,8 @@ def test_an_annotation_ranks_tags_by_calibrated_probability(album: Album, traini
     annotator = training.annotator
     photos = [item.image for item in album][:6]
     found = list(annotator.annotate(photos, k=4))
-    assert [annotation.image for annotation in found] == photos
-    p = annotator.model.predict_marginals(annotator.describer.transform(album[:6]))
+    assert [annotation.source for annotation in found] == photos
+    p = annotator.model.predict_marginals(annotator.describer.transform(album[:6]).bags)
     for annotation, row in zip(found, p, strict=True):
         best = np.argsort(-row, kind="stable")[:4]
         assert [guess.tag for guess in annotation.tags] == [annotator.model.tag_names_[c] for c in best]
@@ -48,7 +49,7 @@ def test_shown_tags_are_those_that_predict_gives(album: Album, training: Trainin
     annotator = training.annotator
     n_tags = len(annotator.model.tag_names_)
     found = list(annotator.annotate([item.image for item in album], k=n_tags))
-    predicted = annotator.model.predict(annotator.describer.transform(album))
+    predicted = annotator.model.predict(annotator.describer.transform(album).bags)
     for annotation, row in zip(found, predicted, strict=True):
         shown = {guess.tag for guess in annotation.tags if guess.shown}
         assert shown == {annotator.model.tag_names_[c] for c in np.flatnonzero(row)}
@@ -57,7 +58,7 @@ def test_shown_tags_are_those_that_predict_gives(album: Album, training: Trainin
 def test_regions_carry_the_models_tags_their_boxes_and_areas(album: Album, training: Training) -> None:
     annotator = training.annotator
     (annotation,) = annotator.annotate([album[0].image], region_k=2)
-    best = annotator.model.top_region_tags(annotator.describer.transform(album[:1]), k=2)
+    best = annotator.model.top_region_tags(annotator.describer.transform(album[:1]).bags, k=2)
     names = annotator.model.tag_names_
     assert [[tag for tag, _ in region.tags] for region in annotation.regions] == [
         [names[c] for c in row] for row in best
@@ -69,21 +70,45 @@ def test_regions_carry_the_models_tags_their_boxes_and_areas(album: Album, train
         assert max(x + width, y + height) <= 1 + 1e-6
 
 
-def test_more_photos_than_a_chunk_come_back_in_order(album: Album, training: Training) -> None:
-    photos = [album[i % len(album)].image for i in range(CHUNK + 7)]
-    found = list(training.annotator.annotate(photos, k=1))
-    assert [annotation.image for annotation in found] == photos
+def test_photos_that_cannot_be_read_are_problems_in_their_place_in_every_chunk(
+    album: Album, training: Training, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tagmix.annotate.CHUNK", 4)
+    photos = [tmp_path / "gone.jpg", *(item.image for item in album[:9]), tmp_path / "lost.jpg"]
+    told: list[tuple[str, int, int]] = []
+    found = list(training.annotator.annotate(photos, k=1, progress=lambda *step: told.append(step)))
+    assert [one.source for one in found] == photos
+    assert [n for n, one in enumerate(found) if isinstance(one, Problem)] == [0, 10]
+    assert told == [("pictures", n + 1, 11) for n in range(11)]
+    assert list(training.annotator.annotate(photos[:1])) == found[:1]
 
 
-def test_photos_that_cannot_be_read_are_problems_of_every_chunk(
+def test_bytes_are_annotated_as_their_file_is(album: Album, training: Training) -> None:
+    path = album[0].image
+    sources = [path, path.read_bytes(), PictureBytes("beach", path.read_bytes())]
+    file, bare, named = training.annotator.annotate(sources)
+    assert (bare.source, named.source) == ("<bytes>", "beach")
+    assert bare[1:] == named[1:] == file[1:]
+
+
+def test_two_threads_share_an_annotator(album: Album, training: Training, tmp_path: Path) -> None:
+    photos = [item.image for item in album]
+    parts = [photos[:10], [tmp_path / "gone.jpg", *photos[10:20]], photos[5:15], [b"none", *photos[:3]]]
+    one_by_one = [list(training.annotator.annotate(part)) for part in parts]
+    state = dict(vars(training.annotator.describer))
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda part: list(training.annotator.annotate(part)), parts)) == one_by_one
+    assert vars(training.annotator.describer) == state
+
+
+def test_an_annotator_with_other_processes_and_cache_leaves_the_first_as_it_was(
     album: Album, training: Training, tmp_path: Path
 ) -> None:
-    photos = [tmp_path / "gone.jpg", *[album[0].image] * CHUNK, tmp_path / "lost.jpg"]
-    assert len(list(training.annotator.annotate(photos, k=1))) == CHUNK
-    assert [line.split(":")[0] for line in training.annotator.problems_] == [
-        str(tmp_path / "gone.jpg"),
-        str(tmp_path / "lost.jpg"),
-    ]
+    other = training.annotator.with_(n_jobs=2, cache=tmp_path)
+    photos = [item.image for item in album][:3]
+    assert list(other.annotate(photos)) == list(training.annotator.annotate(photos))
+    assert len(list(tmp_path.rglob("*.tagmix"))) == 3
+    assert (training.annotator.describer.n_jobs, training.annotator.describer.cache.folder) == (None, None)
 
 
 def test_an_annotator_from_a_file_says_the_same(album: Album, training: Training, stored: Path) -> None:
@@ -93,18 +118,18 @@ def test_an_annotator_from_a_file_says_the_same(album: Album, training: Training
 
 
 def test_a_mirrored_annotator_comes_back_mirrored(album: Album, tmp_path: Path) -> None:
-    mirrored = Describer(**QUICK, mirrored=True)
-    annotator = train(album.keep_tags(4), mirrored, EMM(calibration_folds=2), evidence=0.05).annotator
+    mirrored = Describer.paper(**QUICK, mirrored=True)
+    annotator = train(album.keep_tags(4), mirrored, EMM(calibration_folds=2, evidence=0.05)).annotator
     annotator.save(tmp_path / "mirrored.tagmix")
     back = load(tmp_path / "mirrored.tagmix")
-    assert back.describer.recipe.mirrored
+    assert back.describer.config == mirrored.config
     photos = [item.image for item in album][:5]
     assert list(back.annotate(photos)) == list(annotator.annotate(photos))
 
 
 def test_regions_named_by_colour_alone_have_an_annotator_and_a_file(album: Album, tmp_path: Path) -> None:
-    model = EMM(calibration_folds=2, context="kernel")
-    annotator = train(album.keep_tags(4), Describer(**QUICK), model, evidence={"colour": 0.1}).annotator
+    model = EMM(calibration_folds=2, context="kernel", evidence={"colour": 0.1})
+    annotator = train(album.keep_tags(4), Describer.paper(**QUICK), model).annotator
     assert list(annotator.model.widths_) == ["colour"]
     annotator.save(tmp_path / "colour.tagmix")
     photos = [item.image for item in album][:5]
@@ -114,31 +139,19 @@ def test_regions_named_by_colour_alone_have_an_annotator_and_a_file(album: Album
 def test_a_context_of_other_words_is_refused_before_any_photo_is_described(
     album: Album, tmp_path: Path
 ) -> None:
-    model = EMM(calibration_folds=2, context="kernel")
-    annotator = train(album.keep_tags(4), Describer(**QUICK), model, evidence={"colour": 0.1}).annotator
+    model = EMM(calibration_folds=2, context="kernel", evidence={"colour": 0.1})
+    annotator = train(album.keep_tags(4), Describer.paper(**QUICK), model).annotator
     other = Describer.of(
-        annotator.describer.recipe,
-        Vocabularies(Vocabulary(words((9, 128))), annotator.describer.vocabularies_.colour),
+        annotator.describer.config,
+        {**annotator.describer.vocabularies_, "sift": Vocabulary(words((9, 128)))},
     )
     with pytest.raises(ParameterError, match="context was trained on 30 sift words"):
         Annotator(other, annotator.model)
 
 
-def test_a_file_from_before_words_could_be_mirrored_says_the_same_as_ever(
-    album: Album, training: Training, stored: Path, tmp_path: Path
-) -> None:
-    recipe = storage.read(stored).fields["recipe"]
-    older = {name: value for name, value in recipe.items() if name != "mirrored"}
-    assert len(older) == len(recipe) - 1
-    back = load(spoilt(stored, tmp_path / "older.tagmix", fields={"recipe": older}))
-    assert not back.describer.recipe.mirrored
-    photos = [item.image for item in album][:5]
-    assert list(back.annotate(photos)) == list(training.annotator.annotate(photos))
-
-
 def test_too_few_pictures_to_calibrate_still_give_a_ranking(album: Album) -> None:
     with pytest.warns(UserWarning, match="calibration"):
-        trained = train(album[:8].keep_tags(2), Describer(**QUICK), EMM(), evidence=0.1)
+        trained = train(album[:8].keep_tags(2), Describer.paper(**QUICK), EMM(evidence=0.1))
     (annotation,) = trained.annotator.annotate([album[0].image], k=3)
     assert len(annotation.tags) == 3
     assert any(guess.shown for guess in annotation.tags)
@@ -147,20 +160,22 @@ def test_too_few_pictures_to_calibrate_still_give_a_ranking(album: Album) -> Non
 def test_an_album_without_tags_is_refused(album: Album) -> None:
     bare = album.keep_tags(10_000)
     with pytest.raises(AlbumError, match="nothing to learn from"):
-        train(bare, Describer(**QUICK), EMM())
+        train(bare, Describer.paper(**QUICK), EMM())
 
 
 def test_a_model_of_other_words_is_refused(album: Album, training: Training) -> None:
-    other = Describer(**{**QUICK, "n_words": 29}).fit(album)
+    other = Describer.paper(**{**QUICK, "n_words": 29}).fit(album)
     with pytest.raises(ParameterError, match="30 sift words"):
         Annotator(other, training.annotator.model)
     with pytest.raises(ParameterError, match="fitted"):
-        Annotator(Describer(**QUICK), training.annotator.model)
+        Annotator(Describer.paper(**QUICK), training.annotator.model)
 
 
-def spoilt(stored: Path, path: Path, fields=None, arrays=None, drop=()) -> Path:  # type: ignore[no-untyped-def]
+def spoilt(stored: Path, path: Path, fields=None, arrays=None, drop=(), describer=None, sift=None) -> Path:  # type: ignore[no-untyped-def]
     """Write the annotator again with other contents and a right checksum, as an attacker would."""
     contents = storage.read(stored)
+    contents.fields["describer"]["views"]["sift"].update(sift or {})  # type: ignore[index]
+    contents.fields["describer"].update(describer or {})  # type: ignore[union-attr]
     kept = {name: array for name, array in contents.arrays.items() if name not in drop}
     storage.write(path, "Annotator", {**contents.fields, **(fields or {})}, {**kept, **(arrays or {})})
     return path
@@ -182,15 +197,21 @@ def words(shape: tuple[int, ...], dtype: type = np.float32, value: float = 0.1) 
         {"drop": ("vocabulary.sift",)},
         {"drop": ("vocabulary.colour",)},
         {"drop": ("model.rates",)},
-        {"fields": {"recipe": {"n_patches": 10**12}}},
-        {"fields": {"recipe": {"n_patches": True}}},
-        {"fields": {"recipe": {"segmenter": "__import__"}}},
-        {"fields": {"recipe": {"max_side": -1}}},
-        {"fields": {"recipe": {"largest_patch": "all"}}},
-        {"fields": {"recipe": {"mirrored": 1}}},
-        {"fields": {"recipe": {"nearest": 10**9}}},
-        {"fields": {"recipe": {"unheard": 1}}},
-        {"fields": {"recipe": [1]}},
+        {"arrays": {"vocabulary.place": words((8, 6))}},
+        {"arrays": {"vocabulary.colour": words((9, 6))}},
+        {"describer": {"n_patches": 10**12}},
+        {"describer": {"n_patches": True}},
+        {"describer": {"segmenter": "__import__"}},
+        {"describer": {"max_side": -1}},
+        {"describer": {"largest_patch": "all"}},
+        {"describer": {"unheard": 1}},
+        {"describer": {"views": [1]}},
+        {"describer": {"views": {"unheard": {}}}},
+        {"describer": {"views": {}}},
+        {"sift": {"mirrored": 1}},
+        {"sift": {"nearest": 10**9}},
+        {"sift": {"unheard": 1}},
+        {"fields": {"describer": [1]}},
         {"fields": {"model": {}}},
         {"fields": {"model": 3}},
     ],

@@ -1,6 +1,8 @@
 """Annotators trained with a network: what their file keeps of it, and when another one is refused."""
 
+import copy
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -25,28 +27,23 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def training(album, home):
-    describer = Describer(**QUICK, network=save_network(home / "network", picture=["vector"]))
-    return train(album.keep_tags(3), describer, EMM(calibration_folds=2), evidence=0.1)
+    describer = Describer.paper(**QUICK, network=save_network(home / "network", picture=["vector"]))
+    return train(album.keep_tags(3), describer, EMM(calibration_folds=2, evidence=0.1))
 
 
 @pytest.fixture
 def stored(training, home, tmp_path):
     """A model's file beside its network, at places of their own."""
     shutil.copytree(home / "network", tmp_path / "network")
-    training.annotator.describer.network = training.annotator.describer.network.found(
-        tmp_path / "network" / "tiny.toml"
-    )
-    training.annotator.save(tmp_path / "model.tagmix")
+    network = training.annotator.describer.network.found(tmp_path / "network" / "tiny.toml")
+    training.annotator.with_(network=network).save(tmp_path / "model.tagmix")
     return tmp_path / "model.tagmix"
 
 
 def test_emm_learns_from_words_and_from_the_network(album, training):
     assert list(training.bags.views) == ["sift", "colour", "place", "map"]
     assert list(training.annotator.model.widths_) == ["sift", "colour", "place", "map"]
-    plain = EMM(calibration_folds=2)
-    chosen = train(album.keep_tags(3), training.annotator.describer, plain).choice
-    assert list(chosen.evidence) == ["sift", "colour", "place", "map"]
-    with_context = EMM(calibration_folds=2, context="kernel")
+    with_context = EMM(calibration_folds=2, context="kernel", evidence=None)
     chosen = train(album.keep_tags(3), training.annotator.describer, with_context).choice
     assert chosen.evidence
     assert chosen.evidence.keys() <= {"sift", "colour", "place", "map", "map:linear"}
@@ -57,14 +54,23 @@ def test_an_annotator_from_a_file_finds_its_network_and_says_the_same(album, tra
     assert back.describer.network.model is None  # nothing is opened before a photo is
     photos = [item.image for item in album][:4]
     assert list(back.annotate(photos)) == list(training.annotator.annotate(photos))
-    assert back.describer.network == training.annotator.describer.network
-    bags, again = (one.describer.transform(album[:3]) for one in (training.annotator, back))
+    bags, again = (one.describer.transform(album[:3]).bags for one in (training.annotator, back))
     assert (bags.views["map"] == again.views["map"]).all()
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_two_threads_share_an_annotator_with_a_network(album, training, stored, from_file):
+    annotator = load(stored) if from_file else training.annotator
+    photos = [item.image for item in album]
+    one_by_one = [list(training.annotator.annotate(part)) for part in (photos[:6], photos[6:12])]
+    with ThreadPoolExecutor(2) as pool:
+        at_once = pool.map(lambda part: list(annotator.annotate(part)), (photos[:6], photos[6:12]))
+        assert list(at_once) == one_by_one
 
 
 def test_the_file_keeps_settings_digest_and_place_but_no_weights(stored):
     contents = storage.read(stored)
-    kept = contents.fields["network"]
+    kept = contents.fields["describer"]["views"]["network"]["network"]
     assert kept["place"] == str(stored.parent / "network" / "tiny.toml")
     assert kept["settings"]["regions"] == ["map"]
     assert len(kept["settings"]["sha256"]) == 64
@@ -76,8 +82,8 @@ def test_a_network_that_moved_is_found_by_its_new_place(album, stored, tmp_path)
     back = load(stored)
     with pytest.raises(NetworkError, match=r"there is none.* give it by --network"):
         next(back.annotate([album[0].image]))
-    back.describer.network = back.describer.network.found(tmp_path / "moved" / "tiny.toml")
-    assert next(back.annotate([album[0].image])).tags
+    moved = back.with_(network=back.describer.network.found(tmp_path / "moved" / "tiny.toml"))
+    assert next(moved.annotate([album[0].image])).tags
 
 
 def test_another_network_is_refused_by_its_digest(album, stored, tmp_path):
@@ -110,7 +116,8 @@ def test_the_same_network_with_other_settings_is_refused(album, stored, tmp_path
 )
 def test_a_file_whose_network_does_not_fit_is_refused_in_one_line(stored, tmp_path, change):
     contents = storage.read(stored)
-    fields = {**contents.fields, "network": {**contents.fields["network"], **change}}
+    fields = copy.deepcopy(contents.fields)
+    fields["describer"]["views"]["network"]["network"].update(change)
     storage.write(tmp_path / "bad.tagmix", "Annotator", fields, contents.arrays)
     with pytest.raises(ModelFileError) as caught:
         load(tmp_path / "bad.tagmix")

@@ -158,7 +158,7 @@ def test_rates_at_rest_have_the_mean_that_the_prior_asks_for():
     settings = Settings({"words": 1.0}, chi=(3.0, 4.0))
     params, S = mstep.start(bags, settings, 0.2), None
     for _ in range(800):
-        posterior = estep.guided_posterior(bags, params, settings, start=S)
+        posterior = estep.posterior_captioned(bags, params, settings, start=S)
         total = estep.accumulate(bags, posterior, params, settings, estep.Statistics.of_nothing(params))
         params, S = mstep.update(params, total, settings), posterior.S
     np.testing.assert_allclose(params.rates.mean(), (3.0 - 1.0) / 4.0, rtol=1e-3)
@@ -169,7 +169,7 @@ def test_without_captions_the_posterior_is_the_fixed_point_of_its_updates():
     bags = sample_bags(planted_topics(4, 12, 0.5, rng), 3, n_regions=5, words_per_region=6, rng=rng).bags
     settings = Settings({"words": 0.5}, tolerance=1e-11, max_iter=5000, kernels=reference)
     params = replace(mstep.start(bags, settings, 0.3), rates=np.array([0.2, 1.0, 3.0, 9.0]))
-    free = estep.free_posterior(bags, params, settings)
+    free = estep.posterior_uncaptioned(bags, params, settings)
     evidence, phi = estep.evidence_of(bags, params, settings), free.phi.reshape(-1, 4)
     np.testing.assert_allclose(free.shares(bags.offsets).reshape(3, 4), phi.reshape(3, 5, 4).mean(axis=1))
     for n, r in enumerate(free.r):

@@ -17,12 +17,13 @@ from tagmix.evaluation.metrics import top_k_accuracy as top_k_accuracy
 from tagmix.files import load as load
 from tagmix.files import save as save
 from tagmix.images.describe import Describer as Describer
+from tagmix.images.sources import PictureBytes as PictureBytes
+from tagmix.images.sources import Problem as Problem
 from tagmix.learners import DBA as DBA
 from tagmix.learners import EMM as EMM
 from tagmix.learners import KNN as KNN
 from tagmix.learners import CandidateEM as CandidateEM
-
-# from tagmix.learners import ContextEMM as ContextEMM
+from tagmix.learners import ContextEMM as ContextEMM
 from tagmix.learners import CorrLDA as CorrLDA
 from tagmix.learners import KernelRidge as KernelRidge
 from tagmix.learners import LinearRanker as LinearRanker

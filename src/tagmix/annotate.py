@@ -1,22 +1,23 @@
-"""The use case of the shells: photos and a trained model in, tags out, for pictures and for regions."""
+"""Pictures and a trained model in, tags out: for whole pictures and for their regions."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagmix import annotator_files
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
-from tagmix.datasets import Album, Item
+from tagmix.datasets import Album
 from tagmix.errors import AlbumError
 from tagmix.evaluation.metrics import top_tags
-from tagmix.images.describe import Describer
-from tagmix.images.sketch import Words
-from tagmix.learners.emm import EMM
-from tagmix.learners.tuning import Choice, choose_evidence, most_tried
+from tagmix.images.describe import Described, Describer, Progress
+from tagmix.images.picture import QuantisedPicture
+from tagmix.images.sources import Problem, Source, name_of
+from tagmix.learners.context_emm import ContextEMM
+from tagmix.learners.mixture import MixtureEstimator
 
-# Photos described before their tags are inferred: bounds the memory, and costs no speed.
+# Pictures described before their tags are inferred: bounds the memory, and costs no speed.
 CHUNK = 256
 
 
@@ -37,133 +38,157 @@ class Region(NamedTuple):
 
 
 class Annotation(NamedTuple):
-    """What the model says about one photo: tags best first, regions in reading order."""
+    """The tags of one picture, best first, and its regions in reading order.
 
-    image: Path
+    ``source`` is the path of the file, or the name of a ``PictureBytes`` in memory.
+    """
+
+    source: Path | str
     tags: tuple[Guess, ...]
     regions: tuple[Region, ...]
 
 
 class Annotator:
-    """A describer and a model that fit each other: from photos to tags.
+    """A describer and a model that fit each other: from pictures to tags.
 
-    ``problems_`` has a line for each photo of the last run that could not be read.
+    An annotator keeps no state of a run: threads can share one.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from tagmix.datasets import open_album
     >>> from tagmix.datasets.scenes import draw_album
-    >>> from tagmix.images.describe import Describer
     >>> with TemporaryDirectory() as folder:
     ...     album = open_album(draw_album(folder, 12, seed=1, size=(80, 60)))
-    ...     quick = Describer(n_words=20, n_patches=50, restarts=1)
-    ...     annotator = train(album, quick, EMM(calibration_folds=2)).annotator
-    ...     annotation = next(annotator.annotate([album[0].image], k=3))
+    ...     quick = Describer.paper(n_words=20, n_patches=50, restarts=1)
+    ...     annotator = train(album, quick).annotator
+    ...     annotation, problem = annotator.annotate([album[0].image, b"no picture"], k=3)
     >>> len(annotation.tags), len(annotation.regions) > 1
     (3, True)
+    >>> problem.source
+    '<bytes>'
     """
 
-    def __init__(self, describer: Describer, model: EMM) -> None:
+    def __init__(self, describer: Describer, model: MixtureEstimator) -> None:
         annotator_files.check_fit(describer, model)
         self.describer, self.model = describer, model
 
-    @property
-    def problems_(self) -> list[str]:
-        """A line for each photo that was set aside in the last run."""
-        return self.describer.problems_
+    def with_(self, **changes: Any) -> "Annotator":
+        """Return an annotator with other settings of its describer, such as ``n_jobs`` or ``cache``."""
+        return Annotator(self.describer.with_(**changes), self.model)
 
     def annotate(
-        self, photos: Sequence[str | os.PathLike[str]], k: int = 5, region_k: int = 3
-    ) -> Iterator[Annotation]:
-        """Yield an annotation for each photo that can be read, with its k best tags, in order.
+        self,
+        sources: Sequence[Source],
+        k: int = 5,
+        region_k: int = 3,
+        *,
+        progress: Progress | None = None,
+    ) -> Iterator[Annotation | Problem]:
+        """Yield, for each source in order, an annotation with its k best tags, or why there is none.
 
-        Photos are described in parallel if the describer has several processes. Memory does not grow
-        with the number of photos.
+        A source is a path, the bytes of a picture file, or ``PictureBytes`` (a name and bytes). Pictures are
+        described in parallel if the describer has several processes. Memory does not grow with their number.
+        ``progress`` is called with ("pictures", done, of).
         """
-        problems: list[str] = []
-        self.describer.problems_ = problems
-        for start in range(0, len(photos), CHUNK):
-            paths = [Path(photo) for photo in photos[start : start + CHUNK]]
-            found = self.describer.describe(paths)
-            problems += self.describer.problems_
-            self.describer.problems_ = problems
-            whole = [(path, words) for path, words in zip(paths, found, strict=True) if words is not None]
-            if whole:
-                yield from self._annotate(whole, k, region_k)
+        for start in range(0, len(sources), CHUNK):
+            part = sources[start : start + CHUNK]
+            report = None if progress is None else _shifted(progress, start, len(sources))
+            found = self.describer.describe(part, progress=report)
+            pictures = [one for one in found if not isinstance(one, Problem)]
+            names = [name_of(source) for source in part]
+            annotated = iter(self._annotate(pictures, k, region_k) if pictures else ())
+            for name, one in zip(names, found, strict=True):
+                yield one if isinstance(one, Problem) else Annotation(name, *next(annotated))
 
-    def _annotate(self, described: list[tuple[Path, Words]], k: int, region_k: int) -> Iterator[Annotation]:
-        items = [Item(path) for path, _ in described]
-        bags = self.describer.bags_of(items, [words for _, words in described])
-        if self.model.calibration_ is None:
-            probability, shares = self.model.predict_proba(bags), self.model.predict_regions(bags)
-        else:
-            probability, shares = self.model.predict_both(bags)
-        shown, order = self._shown(probability), top_tags(probability, k)
-        best = top_tags(shares, region_k)
-        names = self.model.tag_names_
-        for n, (path, words) in enumerate(described):
+    def _annotate(
+        self, described: list[QuantisedPicture], k: int, region_k: int
+    ) -> Iterator[tuple[tuple[Guess, ...], tuple[Region, ...]]]:
+        bags = self.describer.bags_of(described, [str(n) for n in range(len(described))])
+        probability, shares = _predict(self.model, bags)
+        shown, order = _shown(self.model, probability), top_tags(probability, k)
+        best, names = top_tags(shares, region_k), self.model.tag_names_
+        for n, picture in enumerate(described):
             guesses = (Guess(names[c], float(probability[n, c]), bool(shown[n, c])) for c in order[n])
             rows = range(int(bags.offsets[n]), int(bags.offsets[n + 1]))
             regions = (
-                Region(tuple((names[c], float(shares[r, c])) for c in best[r]), *words.place_of(i))
+                Region(tuple((names[c], float(shares[r, c])) for c in best[r]), *picture.box_of(i))
                 for i, r in enumerate(rows)
             )
-            yield Annotation(path, tuple(guesses), tuple(regions))
+            yield tuple(guesses), tuple(regions)
 
     def judge(self, bags: Bags) -> tuple[Floats, Floats]:
         """Return the probability of each tag and whether it is worth showing, pictures × tags.
 
         A model that was trained on too few pictures to be calibrated gives its shares instead, and shows
-        what holds more than its part of the regions.
+        the tags that hold more than an even share of the regions.
         """
-        calibrated = self.model.calibration_ is not None
-        probability = (self.model.predict_marginals if calibrated else self.model.predict_proba)(bags)
-        return probability, self._shown(probability)
-
-    def _shown(self, probability: Floats) -> Any:
-        known = self.model.calibration_
-        return probability > 1 / probability.shape[1] if known is None else probability >= known.thresholds
+        probability = _probability(self.model, bags)
+        return probability, _shown(self.model, probability)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write words and model into one file, safe to open from a stranger; ``tagmix.load`` reads it."""
+        """Write describer and model into one file, safe to open from any source; ``tagmix.load`` reads it."""
         annotator_files.save(self.describer, self.model, Path(path))
 
 
 class Training(NamedTuple):
-    """A trained annotator, the bags it learnt from, and how κ was chosen (None if it was given)."""
+    """A trained annotator, the bags it learnt from, and the pictures that could not be read."""
 
     annotator: Annotator
     bags: Bags
-    choice: Choice | None
+    problems: tuple[Problem, ...] = ()
 
 
 def train(
     album: Album,
-    describer: Describer,
-    model: EMM,
+    describer: Describer | None = None,
+    model: MixtureEstimator | None = None,
     *,
-    evidence: float | dict[str, float] | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Training:
-    """Learn words and tags from an album; without ``evidence``, κ is chosen on held-out pictures.
+    """Learn words and tags from an album, by default as ``tagmix train`` does.
 
-    ``progress`` is called with (stage, done, of).
+    ``progress`` is called with (stage, done, of): the stages of ``Describer``, then those of
+    ``ContextEMM.fit``.
     """
     if not album.tag_counts():
         raise AlbumError(
             "no picture of the album has a tag, so there is nothing to learn from: add keywords, or see "
             "`tagmix train --help` for the formats that have tags"
         )
-    tell = progress or (lambda stage, done, of: None)
-    describer.progress = tell
-    bags = describer.fit(album).transform(album)
-    choice = None
-    if evidence is None:
-        most = most_tried(model, bags)
-        choice = choose_evidence(model, bags, progress=lambda tried: tell("evidence", tried, most))
-        evidence = choice.evidence
-    tell("model", 0, 1)
-    model.set_params(evidence=evidence).fit(bags)
-    tell("model", 1, 1)
-    return Training(Annotator(describer, model), bags, choice)
+    describer = (describer or Describer()).fit(album, progress=progress)
+    described = describer.transform(album, progress=progress)
+    return train_described(describer, described, model, progress=progress)
+
+
+def train_described(
+    describer: Describer,
+    described: Described,
+    model: MixtureEstimator | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Training:
+    """Learn tags from an album that its describer has described."""
+    fitted = (ContextEMM(n_jobs=-1) if model is None else model).fit(described.bags, progress=progress)
+    return Training(Annotator(describer, fitted), described.bags, described.problems)
+
+
+def _probability(model: MixtureEstimator, bags: Bags) -> Floats:
+    """Return the probability of each tag per picture."""
+    return (model.predict_proba if model.calibration_ is None else model.predict_marginals)(bags)
+
+
+def _predict(model: MixtureEstimator, bags: Bags) -> tuple[Floats, Floats]:
+    """Return the probability of each tag per picture, and the share of each tag per region."""
+    if model.calibration_ is None:
+        return model.predict_proba(bags), model.predict_regions(bags)
+    return model.predict_both(bags)
+
+
+def _shown(model: MixtureEstimator, probability: Floats) -> Any:
+    known = model.calibration_
+    return probability > 1 / probability.shape[1] if known is None else probability >= known.thresholds
+
+
+def _shifted(progress: Progress, start: int, total: int) -> Progress:
+    return lambda stage, done, of: progress(stage, start + done, total)

@@ -1,4 +1,4 @@
-"""Open and write anything tagmix keeps in a file: models, annotators, bags."""
+"""Read and write every kind of tagmix file: models, annotators, bags."""
 
 import os
 from collections.abc import Callable
@@ -10,13 +10,11 @@ from tagmix import annotator_files, storage
 from tagmix.annotate import Annotator
 from tagmix.bags import Bags
 from tagmix.errors import ModelFileError, ParameterError
-from tagmix.learners import EMM, LEARNERS, state
-from tagmix.learners.base import TagLearner
-from tagmix.learners.files import load_bags, load_emm, save_bags
+from tagmix.learners import LEARNERS, serialise
+from tagmix.storage.bags import load_bags, save_bags
 
 READERS: dict[str, Callable[[storage.Contents, str], Any]] = {
-    "EMM": lambda contents, file: load_emm(EMM, contents, file),
-    **{name: partial(state.load, kind) for name, kind in LEARNERS.items() if issubclass(kind, TagLearner)},
+    **{name: partial(serialise.load, kind) for name, kind in LEARNERS.items()},
     "Bags": load_bags,
     annotator_files.KIND: lambda contents, file: Annotator(*annotator_files.load(contents, file)),
 }

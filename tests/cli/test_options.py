@@ -14,7 +14,8 @@ from tagmix.cli import demo, reproduce, run
 from tagmix.cli import train as train_verb
 from tagmix.cli.annotate import where
 from tagmix.datasets import Album, Item, open_album
-from tagmix.images.sketch import Recipe
+from tagmix.images.config import DescriberConfig
+from tagmix.images.describe import Described
 from tagmix.learners.tuning import Choice
 from tagmix.report.album_results import Score
 from tests.cli.conftest import QUICK
@@ -27,18 +28,22 @@ class Enough(Exception):
 def test_every_option_of_train_reaches_what_it_is_for(album, tmp_path, monkeypatch):
     seen = {}
 
-    def catch(part, describer, emm, **how):
-        seen.update(part=part, describer=describer, emm=emm, **how)
+    def catch(describer, described, emm, **how):
+        seen.update(describer=describer, described=described, emm=emm)
         raise Enough
 
-    monkeypatch.setattr(train_verb, "train_annotator", catch)
+    monkeypatch.setattr(train_verb, "train_described", catch)
+    monkeypatch.setattr(Describer, "fit", lambda describer, part, **_: seen.update(part=part))
+    monkeypatch.setattr(Describer, "transform", lambda *_, **__: Described(None, (), 0))
     options = ["--regions", "4", "--segmenter", "grid", "--seed", "5", "--no-places", "--patches", "70"]
     options += ["--largest-patch", "0.3", "--learning", "likelihood", "--split", "test", "--min-count", "1"]
     options += ["--no-mirrored", "--no-layout", "--nearest", "2"]
     monkeypatch.setenv("TAGMIX_DEBUG", "1")
     with pytest.raises(Enough):
         run(["train", str(album), "-m", str(tmp_path / "m"), *options])
-    assert seen["describer"].recipe == Recipe(70, "grid", 4, 640, 5, 0.3, False, nearest=2)
+    expected = {"n_patches": 70, "segmenter": "grid", "n_regions": 4, "seed": 5, "largest_patch": 0.3}
+    expected |= {"places": False, "mirrored": False, "layout": False, "nearest": 2}
+    assert seen["describer"].config == DescriberConfig.of(expected)
     assert (seen["emm"].learning, seen["emm"].random_state) == ("likelihood", 5)
     assert {item.split for item in seen["part"]} == {"test"}
 
@@ -47,38 +52,42 @@ def test_every_option_of_train_reaches_what_it_is_for(album, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("flag", "mirrored"), [([], True), (["--mirrored"], True), (["--no-mirrored"], False)]
 )
-def test_words_are_mirrored_unless_told_otherwise(album, tmp_path, monkeypatch, verb, flag, mirrored):
-    def catch(describer, part):
-        assert (describer.recipe.layout, describer.recipe.nearest) == (True, 3)
-        raise Enough(describer.recipe.mirrored)
+def test_options_left_out_have_the_defaults_of_a_describer(
+    album, tmp_path, monkeypatch, verb, flag, mirrored
+):
+    def catch(describer, part, **_):
+        usual = Describer(n_words=40, n_colours=10, n_patches=120, mirrored=mirrored)
+        assert describer.config == usual.config
+        raise Enough
 
     monkeypatch.setattr(Describer, "fit", catch)
     monkeypatch.setenv("TAGMIX_DEBUG", "1")
     target = {"train": "--model", "describe": "--bags", "evaluate": "--out"}[verb]
-    with pytest.raises(Enough) as caught:
+    with pytest.raises(Enough):
         run([verb, str(album), target, str(tmp_path / "out"), *QUICK, *flag])
-    assert caught.value.args == (mirrored,)
 
 
 def test_the_demo_mirrors_words_and_the_reproduction_of_the_paper_does_not(tmp_path, monkeypatch):
-    def catch(describer, part):
-        raise Enough(describer.recipe)
+    def catch(describer, part, **_):
+        raise Enough(describer.config)
 
     monkeypatch.setattr(Describer, "fit", catch)
     monkeypatch.setenv("TAGMIX_DEBUG", "1")
     with pytest.raises(Enough) as caught:
         run(["demo", "--pictures", "30", "--out", str(tmp_path / "demo"), "--jobs", "1"])
-    assert caught.value.args == (Recipe(largest_patch=0.125, places=True, mirrored=True, layout=True),)
+    assert caught.value.args == (Describer(nearest=1).config,)
     drawn = open_album(tmp_path / "demo" / "album")
     with pytest.raises(Enough) as caught:
-        reproduce._described("scenes", drawn, tmp_path / "out", 1, lambda *_: None)
-    assert caught.value.args == (Recipe(largest_patch=0.125, places=True),)
+        reproduce._described("scenes", drawn, tmp_path / "out", 1, lambda *_: None, **reproduce.ONE_WORD)
+    assert caught.value.args == (Describer.paper(n_colours=200, places=True, largest_patch=0.125).config,)
 
 
 def test_describe_learns_its_words_from_the_split_alone(album, tmp_path, monkeypatch):
     splits = []
     fit = Describer.fit
-    monkeypatch.setattr(Describer, "fit", lambda s, p: splits.append({i.split for i in p}) or fit(s, p))
+    monkeypatch.setattr(
+        Describer, "fit", lambda s, p, **k: splits.append({i.split for i in p}) or fit(s, p, **k)
+    )
     assert run(["describe", str(album), "--split", "train", "-b", str(tmp_path / "b"), *QUICK]) == 0
     assert splits == [{"train"}]
 
@@ -91,7 +100,7 @@ def test_annotate_uses_the_processes_and_the_cache_that_were_asked_for(
 ):
     jobs = []
     describe = Describer.describe
-    monkeypatch.setattr(Describer, "describe", lambda s, paths: jobs.append(s.n_jobs) or describe(s, paths))
+    monkeypatch.setattr(Describer, "describe", lambda s, p, **k: jobs.append(s.n_jobs) or describe(s, p, **k))
     photo = str(album / "images" / "0000.jpg")
     assert run(["annotate", photo, "-m", str(model), "-j", "1", "--cache", str(tmp_path)]) == 0
     assert jobs == [1]
@@ -122,16 +131,16 @@ def test_the_summary_names_what_it_compares():
     )
     choice = Choice({}, 0.987, 0.321, {})
     said = [
-        "weight of each description: sift 0.3, map 0.1, map:linear 0.9",
-        "top-5 accuracy on pictures held out in turn: 0.987; always the most frequent tags: 0.321",
+        "weight κ of each view: sift 0.3, map 0.1, map:linear 0.9",
+        "top-5 accuracy, cross-validated: 0.987; always the most frequent tags: 0.321",
     ]
     training = SimpleNamespace(annotator=SimpleNamespace(model=emm), bags=tagged(200, of=200), choice=choice)
     assert train_verb.summary(training) == said
     training.bags = tagged(99, of=200)
     assert train_verb.summary(training) == [
         *said,
-        "only 99 tagged pictures: the accuracy means little and is too rosy (tagmix evaluate is stricter), "
-        "tag at least 100",
+        "only 99 tagged pictures: with so few this estimate is noisy and optimistic (tagmix evaluate is "
+        "stricter); tag at least 100",
     ]
 
 

@@ -42,7 +42,7 @@ def test_training_says_how_well_held_out_pictures_are_ranked(
     path = tmp_path / "m.tagmix"
     assert run(["train", str(album), "-m", str(path), *QUICK]) == 0
     said = capsys.readouterr()
-    assert "top-5 accuracy on pictures held out in turn" in said.out
+    assert "top-5 accuracy, cross-validated" in said.out
     assert "always the most frequent tags" in said.out
     assert lines(said.out)[-1] == str(path)
     assert said.err == ""  # no bars in a pipe
@@ -125,7 +125,7 @@ def test_broken_pictures_are_named_at_the_end_and_the_rest_is_learnt(
         (["--model", "{}"], "it is a folder"),
         (["--model", "{}/m.tagmix", "--split", "holiday"], "split must be one of"),
         (["--model", "{}/m.tagmix", "--min-count", "1000"], "--min-count"),
-        (["--model", "{}/m.tagmix", "--subfolders"], "does not know --subfolders"),
+        (["--model", "{}/m.tagmix", "--subfolders"], "of a format without --subfolders"),
         (["--model", "/dev/full"], "it is a device or a pipe"),
         (["--model", "{}/" + 300 * "m"], "cannot be written, File name too long"),
     ],
@@ -207,7 +207,7 @@ def test_a_mistake_of_ours_is_one_line_too(
     def stumble(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("tagmix.cli.train.train_annotator", stumble)
+    monkeypatch.setattr("tagmix.cli.train.train_described", stumble)
     call = ["train", str(album), "-m", str(tmp_path / "m.tagmix"), *QUICK]
     assert run(call) == 1
     assert "should not have happened (ZeroDivisionError: oh)" in one_line_error(capsys)

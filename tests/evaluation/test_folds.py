@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tagmix import Bags, ParameterError
-from tagmix.evaluation.folds import checked_folds, picture_folds, repeated_folds, same_pictures
+from tagmix.evaluation.folds import checked_folds, duplicate_groups, picture_folds, repeated_folds
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -55,29 +55,29 @@ def test_repeats_start_with_the_plain_folds_and_differ_from_each_other():
 def test_pictures_with_the_same_regions_or_the_same_id_are_one_group():
     words = np.array([[1, 0], [2, 0], [1, 0], [2, 0], [2, 0], [1, 0], [9, 9]])
     bags = Bags(words, [0, 2, 4, 6, 7])  # the third has the regions of the first in another order
-    assert same_pictures(bags).tolist() == [0, 0, 1, 2]
-    assert same_pictures(bags[[3, 0, 3]]).tolist() == [0, 1, 0]
+    assert duplicate_groups(bags).tolist() == [0, 0, 1, 2]
+    assert duplicate_groups(bags[[3, 0, 3]]).tolist() == [0, 1, 0]
 
 
 def test_a_chain_of_same_id_and_same_regions_is_one_group():
     first = Bags(np.array([[1, 0], [5, 5]]), [0, 1, 2], ids=["a", "b"])
     other = Bags(np.array([[5, 5], [7, 7]]), [0, 1, 2], ids=["c", "d"])
     both = Bags.concat([first, other])
-    assert same_pictures(both).tolist() == [0, 1, 1, 2]
+    assert duplicate_groups(both).tolist() == [0, 1, 1, 2]
 
 
 def test_the_same_numbers_cut_into_other_regions_or_views_are_other_pictures():
     one = Bags(np.array([[1, 1], [1, 1], [1, 1]]), [0, 1, 3])
-    assert same_pictures(one).tolist() == [0, 1]
+    assert duplicate_groups(one).tolist() == [0, 1]
     dense = Bags({"a": np.array([[1.0], [2.0]]), "b": np.array([[2.0], [1.0]])}, [0, 1, 2])
-    assert same_pictures(dense).tolist() == [0, 1]
+    assert duplicate_groups(dense).tolist() == [0, 1]
 
 
 def test_pictures_without_regions_are_not_taken_for_the_same_unless_their_features_are():
     empty = Bags(np.zeros((0, 2), dtype=int), [0, 0, 0])
-    assert same_pictures(empty).tolist() == [0, 1]
+    assert duplicate_groups(empty).tolist() == [0, 1]
     alike = Bags(np.zeros((0, 2), dtype=int), [0, 0, 0], pictures={"net": np.ones((2, 3))})
-    assert same_pictures(alike).tolist() == [0, 0]
+    assert duplicate_groups(alike).tolist() == [0, 0]
 
 
 def test_folds_given_as_numbers_or_masks_are_taken_as_they_are():

@@ -59,4 +59,4 @@ def written_album(folder: Path, n=12, **how) -> Path:
 
 def describer(**how):
     few = {"n_words": 6, "n_colours": 4, "n_patches": 24, "n_regions": 4, "restarts": 1}
-    return Describer(**{**few, "vocabulary_pictures": 8, "vocabulary_patches": 12, **how})
+    return Describer.paper(**{**few, "vocabulary_pictures": 8, "vocabulary_patches": 12, **how})

@@ -43,7 +43,7 @@ def test_every_seed_of_an_album_with_a_split_tests_the_same_pictures_by_other_wo
     made = prepare_album(tmp_path / "data", "painted", album, told, seeds=3)
     assert (made.n_parts, made.repeated, made.views) == (3, True, ("sift", "colour", "layout"))
     assert saved(tmp_path / "data", "painted", mark_in(tmp_path / "data" / "painted")) == made
-    assert told.recipe.seed == 0
+    assert told.config.seed == 0
     parts = [load_part(tmp_path / "data", "painted", i) for i in range(3)]
     assert len({part.test.ids for part in parts}) == len({part.train.ids for part in parts}) == 1
     assert len({part.test.views["sift"].toarray().tobytes() for part in parts}) == 3

@@ -268,5 +268,5 @@ def test_embeddings_are_read_by_one_instance_model_if_so_asked():
 def test_an_even_ranking_is_that_of_the_model():
     bags = planted(60)[0]
     method = ContextEMM(evidence=0.3, even=True).fit(bags)
-    np.testing.assert_array_equal(method.decision_scores(bags), method.emm_.even_scores(bags))
+    np.testing.assert_array_equal(method.decision_scores(bags), method.emm_.balanced_scores(bags))
     np.testing.assert_array_equal(method.predict_marginals(bags), method.emm_.predict_marginals(bags))

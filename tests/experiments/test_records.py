@@ -326,4 +326,4 @@ def test_a_huge_file_is_refused_unread(tmp_path):
     path = tmp_path / "huge.json"
     with path.open("wb") as stream:
         stream.truncate(records.MAX_BYTES + 1)  # a hole, which takes no room
-    assert "no plain file of at most" in refused(path)
+    assert "not a regular file of at most" in refused(path)

@@ -18,7 +18,7 @@ def test_the_tag_of_a_region_is_the_one_most_of_its_pixels_have(tmp_path, album)
     part = load_part(tmp_path / "data", "painted", 0)
     found = []
     for i in (1, 5, 9):
-        labels = see(album[i].image, describer().recipe).labels
+        labels = see(album[i].image, describer().config).labels
         mask = np.asarray(Image.open(album[i].mask))
         assert labels.shape == mask.shape
         for region in range(labels.max() + 1):
@@ -56,7 +56,7 @@ def test_a_picture_whose_mask_is_broken_has_regions_of_unknown_tags(tmp_path, al
 
 def test_a_region_without_named_pixels_has_the_empty_tag(tmp_path, album):
     Image.fromarray(np.zeros((36, 48), np.uint8)).save(album[0].mask)
-    seen = see(album[0].image, describer().recipe)
+    seen = see(album[0].image, describer().config)
     assert region_tags(album, album[0], seen) == [""] * (seen.labels.max() + 1)
 
 

@@ -20,7 +20,7 @@ from tagmix.experiments.data import Part, save_parts
 from tagmix.experiments.methods import Frequency, Method, chosen
 from tagmix.experiments.records import Record, Task
 from tagmix.experiments.run import mark_of, measured, places, provenance, regions_of, run_all, scores_of
-from tagmix.images.work import CRASHED
+from tagmix.images.process_pool import CRASHED
 from tests.experiments.conftest import planted, planted_part
 
 SIFT = ("sift",)

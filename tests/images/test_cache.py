@@ -78,7 +78,7 @@ def test_no_space_and_no_permission_are_told_in_one_line(tmp_path, monkeypatch, 
     def refuse(*_, **__):
         raise OSError(number, os.strerror(number))
 
-    for where in ("write", "whole.replace"):  # the system's own words, or wrapped by the storage
+    for where in ("write", "atomic.replace"):  # the system's own words, or wrapped by the storage
         with monkeypatch.context() as patch:
             patch.setattr(f"tagmix.storage.{where}", refuse)
             for step in (Cache(tmp_path).prepare, lambda: Cache(tmp_path).keep(KEY, arrays, always)):

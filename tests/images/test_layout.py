@@ -1,24 +1,21 @@
 """Where colours lie: a view of the whole picture, by hand, through a describer and through a file."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from tagmix import EMM, Annotator, load
 from tagmix.datasets import open_album
 from tagmix.datasets.scenes import draw_album
-from tagmix.images.bagging import bags_of, layout_of
 from tagmix.images.describe import Describer
-from tagmix.images.sketch import Words
+from tagmix.images.picture import QuantisedPicture
+from tagmix.images.views.layout import layout_of
 
 SMALL = {"n_words": 20, "n_colours": 8, "n_patches": 80, "vocabulary_patches": 40, "restarts": 1}
 
 
 def words(colour, place):
-    n = len(colour)
-    sift = np.zeros(n, dtype=np.int64)
-    return Words(sift, np.array(colour), np.array(place), sift, np.array([[0, 0, 1, 1, 1]], dtype=np.float32))
+    region, boxes = np.zeros(len(colour), dtype=np.int64), np.array([[0, 0, 1, 1, 1]], dtype=np.float32)
+    return QuantisedPicture(region, boxes, {"colour": np.array(colour), "place": np.array(place)})
 
 
 def test_shares_are_of_the_patches_in_a_band_and_a_band_without_patches_is_empty():
@@ -29,13 +26,11 @@ def test_shares_are_of_the_patches_in_a_band_and_a_band_without_patches_is_empty
     np.testing.assert_allclose(found[1], [[0, 0, 0], [0, 0, 1], [0, 0, 0]])
 
 
-def test_the_view_is_there_if_asked_for_and_if_there_are_colours():
-    items = [SimpleNamespace(image="a", tags=("sky",)), SimpleNamespace(image="b", tags=("sea",))]
-    two = [words([0, 1], [0, 31]), words([1, 1], [3, 9])]
-    widths = {"sift": 1, "colour": 2}
-    assert bags_of(items, two, widths, layout=True).pictures["layout"].shape == (2, 6)
-    assert bags_of(items, two, widths).pictures == {}
-    assert bags_of(items, two, {"sift": 1}, layout=True).pictures == {}
+@pytest.mark.parametrize(
+    ("how", "there"), [({}, True), ({"layout": False}, False), ({"n_colours": 0}, False)]
+)
+def test_the_view_is_active_if_asked_for_and_if_there_are_colours(how, there):
+    assert ("layout" in [view.name for view in Describer(**how).config.active]) == there
 
 
 @pytest.fixture(scope="module")
@@ -44,18 +39,18 @@ def album(tmp_path_factory):
 
 
 def test_every_band_of_a_described_picture_sums_to_one_and_words_stay_as_they_are(album):
-    describer = Describer(**SMALL, layout=True).fit(album)
-    bags = describer.transform(album)
+    describer = Describer.paper(**SMALL, layout=True).fit(album)
+    bags = describer.transform(album).bags
     assert bags.pictures["layout"].shape == (14, 24)
     np.testing.assert_allclose((bags.pictures["layout"] ** 2).reshape(14, 3, 8).sum(axis=2), 1.0)
-    plain = Describer(**SMALL).fit(album).transform(album)
+    plain = Describer.paper(**SMALL).fit(album).transform(album).bags
     assert plain.pictures == {}
     np.testing.assert_array_equal(plain.views["sift"].toarray(), bags.views["sift"].toarray())
 
 
 def test_an_annotator_from_a_file_looks_at_the_layout_too(album, tmp_path):
-    describer = Describer(**SMALL, layout=True).fit(album)
-    bags = describer.transform(album)
+    describer = Describer.paper(**SMALL, layout=True).fit(album)
+    bags = describer.transform(album).bags
     emm = EMM(context="kernel", learning="likelihood", calibration_folds=0, evidence=0.1).fit(bags)
     assert list(emm.context_.prior.experts[0].scales_) == ["sift", "colour", "pictures/layout"]
     annotator = Annotator(describer, emm)

@@ -7,8 +7,8 @@ from scipy.spatial.distance import cdist
 from tagmix import ParameterError, storage
 from tagmix.datasets import open_album
 from tagmix.datasets.scenes import draw_album
+from tagmix.images import quantise
 from tagmix.images.describe import Describer
-from tagmix.images.sketch import Recipe
 from tagmix.images.vocabulary import BATCH, Vocabulary, learn_vocabulary
 
 SMALL = {"n_words": 20, "n_colours": 8, "n_patches": 80, "vocabulary_patches": 40, "restarts": 2}
@@ -44,11 +44,9 @@ def test_learning_words_moves_each_to_the_mean_of_the_points_whose_nearest_it_is
 
 
 def test_all_words_of_a_patch_count_in_its_region_and_only_sift_has_more(album):
-    three = Describer(**SMALL, places=True, mirrored=True, nearest=3).fit(album)
-    bags = three.transform(album)
-    one = Describer(**SMALL, places=True, mirrored=True)
-    one.vocabularies_ = three.vocabularies_
-    once = one.transform(album)
+    three = Describer.paper(**SMALL, places=True, mirrored=True, nearest=3).fit(album)
+    bags = three.transform(album).bags
+    once = three.with_(nearest=1).transform(album).bags
     for view, times in {"sift": 3, "colour": 1, "place": 1}.items():
         sums = [b.views[view].sum(axis=1) for b in (bags, once)]
         np.testing.assert_array_equal(sums[0], times * sums[1])
@@ -58,41 +56,33 @@ def test_all_words_of_a_patch_count_in_its_region_and_only_sift_has_more(album):
 
 
 def test_more_words_than_there_are_count_each_of_them(album, tmp_path):
-    describer = Describer(**{**SMALL, "n_words": 2}, nearest=3, cache=tmp_path).fit(album)
+    describer = Describer.paper(**{**SMALL, "n_words": 2}, nearest=3, cache=tmp_path).fit(album)
     found = describer.describe([item.image for item in album])
-    assert {len(words.sift) for words in found} == {160}
-    describer.describe([item.image for item in album])
-    assert describer.reused_ == len(album)
+    assert {len(picture.arrays["sift"]) for picture in found} == {160}
+    again = describer.describe([item.image for item in album])
+    assert all(picture.reused for picture in again)
 
 
 def test_one_word_and_three_never_take_each_other_from_the_cache(album, tmp_path):
     paths = [item.image for item in album]
-    one = Describer(**SMALL, cache=tmp_path).fit(album)
+    one = Describer.paper(**SMALL, cache=tmp_path).fit(album)
     one.describe(paths)
-    three = Describer(**SMALL, nearest=3, cache=tmp_path)
-    three.vocabularies_ = one.vocabularies_
+    three = one.with_(nearest=3)
     first = three.describe(paths)
-    assert three.reused_ == 0
-    assert {len(words.sift) for words in first} == {240}
+    assert not any(picture.reused for picture in first)
+    assert {len(picture.arrays["sift"]) for picture in first} == {240}
     for path in tmp_path.rglob("*.tagmix"):
         arrays = storage.read(path).arrays
         if "region" in arrays:
             storage.write(path, "Cached", {}, {**arrays, "sift": arrays["sift"][:80]})
-    three.describe(paths)
-    assert three.reused_ == 0  # too short for three
+    assert not any(picture.reused for picture in three.describe(paths))  # too short for three
 
 
-def test_patches_to_learn_words_from_are_the_same_however_many_count(album, tmp_path):
-    one = Describer(**SMALL, cache=tmp_path).fit(album)
-    assert one.reused_ == 0
-    three = Describer(**SMALL, nearest=3, cache=tmp_path).fit(album)
-    assert three.reused_ == len(album)
-    np.testing.assert_array_equal(three.vocabularies_.sift.centres, one.vocabularies_.sift.centres)
-
-
-def test_what_was_kept_before_there_were_several_still_fits():
-    assert "nearest" not in repr(Recipe())
-    assert repr(Recipe(nearest=3)) == f"{repr(Recipe())[:-1]}, nearest=3)"
+def test_patches_to_learn_words_from_are_the_same_however_many_count(album, tmp_path, monkeypatch):
+    one = Describer.paper(**SMALL, cache=tmp_path).fit(album)
+    monkeypatch.setattr(quantise, "sample_picture", None)  # all come from the cache
+    three = Describer.paper(**SMALL, nearest=3, cache=tmp_path).fit(album)
+    np.testing.assert_array_equal(three.vocabularies_["sift"].centres, one.vocabularies_["sift"].centres)
 
 
 @pytest.mark.parametrize("wrong", [0, 11, 1.0, True, None])

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from tagmix.images.sift import describe_patches, level_of, scale_space, sigma_of
+from tagmix.images.views.sift import describe_patches, level_of, scale_space, sigma_of
 from tagmix.kernels.reference import sift as reference
 
 

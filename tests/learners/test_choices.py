@@ -5,10 +5,10 @@ import pytest
 from tests.learners.test_tuning import two_views
 
 from tagmix import EMM, Bags
-from tagmix.evaluation.folds import picture_folds, same_pictures
+from tagmix.evaluation.folds import duplicate_groups, picture_folds
 from tagmix.learners import tuning
-from tagmix.learners.calibration import fit_calibration, probabilities
-from tagmix.learners.correction import fit_correction
+from tagmix.learners.calibrate import fit_calibration, probabilities
+from tagmix.learners.isotonic import fit_isotonic
 
 
 @pytest.mark.parametrize(("told", "noise"), [(0.011111, 0.9), (0.9, 0.001235), (0.1, 0.033333)])
@@ -108,16 +108,16 @@ def test_copies_are_never_on_both_sides_of_a_fold_by_which_kappa_is_chosen(monke
     once = two_views(20)
     tuning.choose_evidence(EMM(), Bags.concat([once, once]))
     bags, folds = seen[0]
-    twins = same_pictures(bags)
-    assert len(np.unique(twins)) == 20
-    assert not any(np.isin(twins[fold.train], twins[fold.test]).any() for fold in folds)
+    duplicates = duplicate_groups(bags)
+    assert len(np.unique(duplicates)) == 20
+    assert not any(np.isin(duplicates[fold.train], duplicates[fold.test]).any() for fold in folds)
     assert all(again is folds for _, again in seen)  # found once
 
 
 def test_scores_that_say_the_opposite_become_one_knot_at_the_means_of_all():
     raw = np.sort(np.random.default_rng(0).normal(-1, 2, 3000))
     tags = (np.arange(3000) < 600).astype(float)
-    knots, levels = fit_correction(raw, tags)
+    knots, levels = fit_isotonic(raw, tags)
     # all 3,000 and one picture more, which is as the scores say
     np.testing.assert_allclose((knots, levels), ([raw.mean()], [0.2]), atol=3e-4)
 

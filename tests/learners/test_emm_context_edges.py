@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 import tagmix
 from tagmix import EMM, Bags, BagsError, ModelFileError, ParameterError, storage
 from tagmix.evaluation.metrics import top_k_accuracy
-from tagmix.learners.calibration import probabilities, worth_showing
+from tagmix.learners.calibrate import probabilities, worth_showing
 from tagmix.learners.context.fitting import POWERS
 from tagmix.learners.context.prior import fit_prior
 from tagmix.learners.context.scorer import RIDGE, STEPS, TOLERANCE, Scorer

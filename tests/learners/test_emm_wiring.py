@@ -7,9 +7,9 @@ from sklearn.exceptions import ConvergenceWarning
 from tagmix import EMM, Bags
 from tagmix.kernels import reference
 from tagmix.learners import fitting, training
-from tagmix.learners.correction import fit_correction
+from tagmix.learners.isotonic import fit_isotonic
 from tagmix.learners.parameters import settings_of_views
-from tagmix.learners.training import Corpus, free_shares
+from tagmix.learners.em import Corpus, free_shares
 from tagmix.model import estep, mstep
 from tagmix.model.margin import label_duals, own_label_duals, solve_margin
 from tagmix.model.params import Settings
@@ -111,7 +111,7 @@ def test_the_posterior_of_a_shard_knows_its_multipliers_and_its_rates(doubtful, 
     corpus.deltas = [whole[cuts[s.start] : cuts[s.stop]] for s in corpus.shards]
     phi = np.concatenate([posterior.phi for _, posterior, _ in corpus.posteriors(params)])
     expected, without = (
-        estep.guided_posterior(doubtful, params, corpus.settings, delta=delta, rates=uneven).phi
+        estep.posterior_captioned(doubtful, params, corpus.settings, delta=delta, rates=uneven).phi
         for delta in (whole, None)
     )
     np.testing.assert_allclose(phi, expected, rtol=1e-7, atol=1e-12)
@@ -189,7 +189,7 @@ def test_the_prior_of_lambda_counts_in_the_bound_only_where_lambda_is_learnt(dou
         emm = EMM(**LIKELIHOOD, **how, max_iter=1).fit(doubtful, rates=own)
     settings = emm.settings_
     params = mstep.start(doubtful, settings, emm.eta)
-    posterior = estep.guided_posterior(doubtful, params, settings, rates=own)
+    posterior = estep.posterior_captioned(doubtful, params, settings, rates=own)
     images = posterior.bound.sum() - params.instances["words"].divergence()
     expected = images - (doubtful.n_tags if not how and own is None else 0)  # log Gamma(1 | 2, 1) = −1 a tag
     np.testing.assert_allclose(emm.bound_history_[0], expected, rtol=1e-12)
@@ -219,7 +219,7 @@ def test_a_map_picture_is_the_mean_of_its_regions_whatever_the_rates(train, test
 def test_theta_of_a_picture_is_measured_by_its_own_rates(doubtful, uneven):
     settings = Settings({"words": 0.5})
     params = mstep.start(doubtful, settings, 0.2)
-    posterior = estep.free_posterior(doubtful, params, settings, uneven)
+    posterior = estep.posterior_uncaptioned(doubtful, params, settings, uneven)
     expected = posterior.S.reshape(uneven.shape) / (uneven + posterior.r[:, None])
     theta = infer_pictures(doubtful, params, settings, "variational", "theta", uneven)
     np.testing.assert_allclose(theta, expected, rtol=1e-12)
@@ -248,7 +248,7 @@ def test_an_explanation_says_what_a_pictures_own_rates_speak_for(doubtful, uneve
 def test_a_correction_of_scores_that_speak_against_the_truth_is_the_share_of_all():
     raw = np.linspace(-6.0, 3.0, 5000)
     tags = (np.random.default_rng(0).random(raw.size) < 0.8 - 0.08 * (raw + 6.0)).astype(float)
-    knots, levels = fit_correction(raw, tags)
+    knots, levels = fit_isotonic(raw, tags)
     assert len(knots) == 1
     np.testing.assert_allclose(levels, tags.mean(), rtol=0, atol=0.02)
 

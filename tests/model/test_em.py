@@ -27,7 +27,7 @@ def random_problem(seed):
 def bounds_of(bags, options, n_iter, rates=None, delta=None):
     params, S, bounds = mstep.start(bags, options, 0.2), None, []
     for _ in range(n_iter):
-        posterior = estep.guided_posterior(bags, params, options, start=S, rates=rates, delta=delta)
+        posterior = estep.posterior_captioned(bags, params, options, start=S, rates=rates, delta=delta)
         total = estep.accumulate(bags, posterior, params, options, estep.Statistics.of_nothing(params))
         bounds.append(mstep.total_bound(params, total, options, rates is None))
         params, S = mstep.update(params, total, options, learn_rates=rates is None), posterior.S
@@ -81,7 +81,7 @@ def statistics_in_shards(bags, params, options, cuts):
     parts = []
     for a, b in zip([0, *cuts], [*cuts, len(bags)], strict=True):
         shard = bags[a:b]
-        posterior = estep.guided_posterior(shard, params, options)
+        posterior = estep.posterior_captioned(shard, params, options)
         parts.append(estep.accumulate(shard, posterior, params, options, estep.Statistics.of_nothing(params)))
     return sum(parts[1:], parts[0])
 
@@ -105,7 +105,7 @@ def test_constant_rows_of_rates_equal_the_global_rates():
     options = Settings({"words": 1.0}, hard=False, strength=5.0)
     params = mstep.start(bags, options, 0.2)
     rows = np.tile(params.rates, (len(bags), 1))
-    one, many = (estep.guided_posterior(bags, params, options, rates=rates) for rates in (None, rows))
+    one, many = (estep.posterior_captioned(bags, params, options, rates=rates) for rates in (None, rows))
     np.testing.assert_allclose(one.phi, many.phi, rtol=1e-10, atol=1e-300)
     np.testing.assert_allclose(one.bound, many.bound, rtol=1e-12)
 
@@ -143,8 +143,8 @@ def test_rates_of_their_own_give_each_image_what_it_gets_alone(mode):
     options = Settings({"words": 0.5}, **MODES[mode])
     params = mstep.start(bags, options, 0.2)
     rates = np.random.default_rng(7).gamma(1.0, 1.0, (len(bags), bags.n_tags)) + 0.05
-    together = estep.guided_posterior(bags, params, options, rates=rates)
-    alone = [estep.guided_posterior(bags[n], params, options, rates=rates[n]) for n in range(len(bags))]
+    together = estep.posterior_captioned(bags, params, options, rates=rates)
+    alone = [estep.posterior_captioned(bags[n], params, options, rates=rates[n]) for n in range(len(bags))]
     for name in ("phi", "S", "r", "bound"):
         parts = np.concatenate([getattr(one, name) for one in alone])
         np.testing.assert_allclose(getattr(together, name), parts, rtol=1e-9, atol=1e-300)

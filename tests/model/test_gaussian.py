@@ -182,7 +182,7 @@ def test_the_bound_rises_with_words_embeddings_and_a_scorer_together(bags):
     params = mstep.start(captioned, settings, 0.3, {"net:linear": scorer})
     bounds = []
     for _ in range(12):
-        posterior = estep.guided_posterior(captioned, params, settings)
+        posterior = estep.posterior_captioned(captioned, params, settings)
         total = estep.accumulate(captioned, posterior, params, settings, estep.Statistics.of_nothing(params))
         bounds.append(mstep.total_bound(params, total, settings, False))
         params = mstep.update(params, total, settings, learn_rates=False)

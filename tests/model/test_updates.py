@@ -9,7 +9,7 @@ from scipy.special import digamma, gammaln
 from scipy.stats import gamma as gamma_distribution
 
 from tagmix.model.bound import image_bound, update_gamma, update_phi, update_rho, update_zeta
-from tagmix.model.instance import Words, best_eta
+from tagmix.model.instance import Multinomial, best_eta
 from tagmix.model.mstep import best_rates
 from tagmix.model.params import log_prior_of_rates
 
@@ -120,7 +120,7 @@ def words_objective(mu, eta, statistics):
 
 def test_mu_is_the_maximiser_that_scipy_finds():
     statistics = np.array([[3.0, 0.0, 0.5], [0.0, 0.2, 9.0]])
-    model = Words.empty(2, 3, 0.3).updated(statistics, learn_prior=False)
+    model = Multinomial.empty(2, 3, 0.3).updated(statistics, learn_prior=False)
     found = minimize(
         lambda x: -words_objective(np.exp(x).reshape(2, 3), 0.3, statistics), np.zeros(6), method="BFGS"
     )
@@ -143,7 +143,7 @@ def test_mu_is_updated_with_the_eta_just_learnt():
 
 
 def test_the_divergence_of_words_is_the_one_written_out():
-    model = Words(RNG.gamma(1.0, 2.0, (3, 4)) + 0.1, 0.3)
+    model = Multinomial(RNG.gamma(1.0, 2.0, (3, 4)) + 0.1, 0.3)
     np.testing.assert_allclose(
         model.divergence(), -words_objective(model.mu, 0.3, np.zeros((3, 4))), rtol=1e-12
     )
@@ -152,7 +152,7 @@ def test_the_divergence_of_words_is_the_one_written_out():
 @pytest.mark.parametrize("spread", [0.01, 1.0, 30.0])
 def test_eta_is_the_maximiser_that_scipy_finds(spread):
     mu = np.random.default_rng(3).gamma(0.5, spread, (6, 9)) + 0.01
-    model = Words(mu, 1.0)
+    model = Multinomial(mu, 1.0)
     found = minimize_scalar(
         lambda t: -words_objective(mu, np.exp(t), np.zeros_like(mu)), bounds=(-12, 12), method="bounded",
         options={"xatol": 1e-10},

@@ -110,7 +110,7 @@ def test_the_whole_bound_stays_below_the_evidence_with_words_and_captions(kappa,
     params, S, bounds = mstep.start(bags, settings, 0.5), None, []
     params = Params(rates, params.instances, params.weights)
     for _ in range(30):
-        posterior = estep.guided_posterior(bags, params, settings, start=S)
+        posterior = estep.posterior_captioned(bags, params, settings, start=S)
         total = estep.accumulate(bags, posterior, params, settings, estep.Statistics.of_nothing(params))
         bounds.append(mstep.total_bound(params, total, settings, learnt_rates=False))
         params, S = mstep.update(params, total, settings, learn_eta=False, learn_rates=False), posterior.S

@@ -40,7 +40,7 @@ def enumerated(evidence, shares):
 def test_free_pictures_have_the_exact_likelihood_and_posterior(bags, kappa):
     params, settings = model(bags, kappa)
     rates = np.random.default_rng(1).gamma(1.0, 1.0, (3, N_TAGS)) + 0.1
-    found = estep.free_posterior(bags, params, settings, rates)
+    found = estep.posterior_uncaptioned(bags, params, settings, rates)
     evidence = estep.evidence_of(bags, params, settings)
     for n in range(3):
         part = slice(bags.offsets[n], bags.offsets[n + 1])
@@ -53,7 +53,7 @@ def test_free_pictures_have_the_exact_likelihood_and_posterior(bags, kappa):
 def test_a_caption_shares_equally_among_its_own_tags_whatever_the_rates(bags):
     params, settings = model(bags, 0.5)
     evidence = estep.evidence_of(bags, params, settings)
-    found = estep.guided_posterior(bags, params, settings, rates=np.full((3, N_TAGS), 9.0))
+    found = estep.posterior_captioned(bags, params, settings, rates=np.full((3, N_TAGS), 9.0))
     tags = bags.captions.toarray() > 0
     for n in range(3):
         part = evidence[bags.offsets[n] : bags.offsets[n + 1]][:, tags[n]]
@@ -67,9 +67,9 @@ def test_without_evidence_regions_are_the_context_and_without_context_they_are_t
     rates = np.random.default_rng(2).gamma(1.0, 1.0, (3, N_TAGS)) + 0.1
     params, nearly_none = model(bags, 1e-12)
     shares = 1 / rates / (1 / rates).sum(axis=1, keepdims=True)
-    phi = estep.free_posterior(bags, params, nearly_none, rates).phi.reshape(-1, N_TAGS)
+    phi = estep.posterior_uncaptioned(bags, params, nearly_none, rates).phi.reshape(-1, N_TAGS)
     np.testing.assert_allclose(phi, np.repeat(shares, np.diff(bags.offsets), axis=0), atol=1e-9)
     params, settings = model(bags, 0.5)
     evidence = np.exp(estep.evidence_of(bags, params, settings))
-    phi = estep.free_posterior(bags, params, settings, np.full((3, N_TAGS), 4.0)).phi.reshape(-1, N_TAGS)
+    phi = estep.posterior_uncaptioned(bags, params, settings, np.full((3, N_TAGS), 4.0)).phi.reshape(-1, N_TAGS)
     np.testing.assert_allclose(phi, evidence / evidence.sum(axis=1, keepdims=True), atol=1e-12)

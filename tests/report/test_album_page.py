@@ -14,7 +14,7 @@ from PIL import Image
 from tagmix.annotate import Annotation, Guess, Region
 from tagmix.report import figures
 from tagmix.report.album_page import album_page, case_card
-from tagmix.report.album_results import AlbumResults, Case, Look, Score
+from tagmix.report.album_results import AlbumResults, Case, Score, TagLook
 
 HOSTILE = "<script>alert('x')</script>\" onload=\"y"
 VOID = {"meta", "link", "img", "br"}
@@ -80,7 +80,7 @@ def results(**changes):
         "tag frequency": [0.2, 0.3, 0.3, 0.3, 0.35],
         "ceiling": [0.4] * 5,
     }
-    looks = [Look("sky", [np.full((20, 30, 3), 200, np.uint8)] * 3)]
+    looks = [TagLook("sky", [np.full((20, 30, 3), 200, np.uint8)] * 3)]
     found = AlbumResults(
         "My album", 1200, 340, 40, 3.5, scores, curves, [-9e5, -8e5], [case()], looks, {"Seed": "1"}
     )
@@ -93,7 +93,7 @@ def hostile_page():
     full = results(
         title=HOSTILE,
         cases=[case()._replace(annotation=evil, caption=[HOSTILE], truth=[HOSTILE, HOSTILE])],
-        looks=[Look(HOSTILE, [np.zeros((8, 8, 3), np.uint8)])],
+        looks=[TagLook(HOSTILE, [np.zeros((8, 8, 3), np.uint8)])],
         facts={HOSTILE: HOSTILE},
     )
     return album_page(

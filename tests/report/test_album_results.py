@@ -10,7 +10,7 @@ from tagmix.datasets import Album, Item, open_album
 from tagmix.datasets.items import TrueRegion
 from tagmix.datasets.scenes import draw_album
 from tagmix.experiments.region_truth import Seen, region_tags, see
-from tagmix.images.sketch import Recipe
+from tagmix.images.picture import Sampling
 from tagmix.report import album_results
 from tagmix.report.album_results import HeldOut, cases_of, curves_of, hold_out, scores_of
 from tagmix.report.looks import SIDE, looks_of
@@ -19,8 +19,8 @@ from tagmix.report.looks import SIDE, looks_of
 @pytest.fixture(scope="module")
 def journey(tmp_path_factory):
     album = open_album(draw_album(tmp_path_factory.mktemp("drawn"), 60, seed=5, size=(96, 72), n_jobs=2))
-    describer = Describer(n_words=40, n_colours=8, n_patches=150, restarts=1, places=True)
-    training = train(album.split("train").keep_tags(3), describer, EMM(calibration_folds=2), evidence=0.3)
+    describer = Describer.paper(n_words=40, n_colours=8, n_patches=150, restarts=1, places=True)
+    training = train(album.split("train").keep_tags(3), describer, EMM(calibration_folds=2, evidence=0.3))
     test = album.split("test")
     return album, training, hold_out(training.annotator, test)
 
@@ -40,7 +40,7 @@ def test_a_region_is_named_by_most_of_its_pixels_and_those_nobody_named_count(tm
 
 def test_pictures_are_seen_as_they_were_described(journey):
     _, training, held = journey
-    recipe = training.annotator.describer.recipe
+    recipe = training.annotator.describer.config
     regions = [int(see(item.image, recipe).labels.max()) + 1 for item in held.items]
     assert regions == np.diff(held.bags.offsets).tolist()
     assert len(held.truth) == held.bags.n_regions
@@ -95,7 +95,7 @@ def test_cases_join_what_was_found_with_what_is_true(journey):
     album, training, held = journey
     cases = cases_of(training.annotator, album, held.items[:3])
     for case, item in zip(cases, held.items, strict=False):
-        assert case.annotation.image == item.image
+        assert case.annotation.source == item.image
         assert case.image.shape[:2] == case.labels.shape
         assert len(case.truth) == len(case.annotation.regions) == case.labels.max() + 1
 
@@ -119,4 +119,4 @@ def test_broken_pictures_are_left_out_of_looks(journey, tmp_path):
 
 def test_seeing_follows_the_recipe(journey):
     _, _, held = journey
-    assert see(held.items[0].image, Recipe(max_side=40)).image.shape[1] == 40
+    assert see(held.items[0].image, Sampling(max_side=40)).image.shape[1] == 40

@@ -10,7 +10,7 @@ from tagmix.datasets import Item, open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.experiments.region_truth import see
-from tagmix.images.sketch import sketch
+from tagmix.images.picture import sample_picture
 from tagmix.learners.tuning import Choice
 from tagmix.report import looks
 from tagmix.report.album_demo import travel
@@ -26,15 +26,15 @@ def album(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def training(album) -> Training:
-    describer = Describer(**QUICK, max_side=90, seed=3, largest_patch=0.25)
-    return train(album.split("train").keep_tags(4), describer, EMM(calibration_folds=2), evidence=0.1)
+    describer = Describer.paper(**QUICK, max_side=90, seed=3, largest_patch=0.25)
+    return train(album.split("train").keep_tags(4), describer, EMM(calibration_folds=2, evidence=0.1))
 
 
 def test_regions_of_every_photo_carry_their_own_tags_and_shares(album, training):
     annotator = training.annotator
     found = list(annotator.annotate([item.image for item in album[:4]], region_k=2))
     regions = [region for annotation in found for region in annotation.regions]
-    shares = annotator.model.predict_regions(annotator.describer.transform(album[:4]))
+    shares = annotator.model.predict_regions(annotator.describer.transform(album[:4]).bags)
     for region, row in zip(regions, shares, strict=True):
         best = np.argsort(-row, kind="stable")[:2]
         assert [tag for tag, _ in region.tags] == [annotator.model.tag_names_[c] for c in best]
@@ -43,12 +43,12 @@ def test_regions_of_every_photo_carry_their_own_tags_and_shares(album, training)
 
 def test_an_annotator_from_a_file_has_the_same_recipe(training, tmp_path):
     training.annotator.save(tmp_path / "a.tagmix")
-    assert load(tmp_path / "a.tagmix").describer.recipe == training.annotator.describer.recipe
+    assert load(tmp_path / "a.tagmix").describer.config == training.annotator.describer.config
 
 
 def test_without_calibration_tags_above_their_part_are_shown(album):
     with pytest.warns(UserWarning, match="calibration"):
-        annotator = train(album[:8].keep_tags(2), Describer(**QUICK), EMM(), evidence=0.1).annotator
+        annotator = train(album[:8].keep_tags(2), Describer.paper(**QUICK), EMM(evidence=0.1)).annotator
     n_tags = len(annotator.model.tag_names_)
     (annotation,) = annotator.annotate([album[0].image], k=n_tags)
     assert [guess.shown for guess in annotation.tags] == [g.probability > 1 / n_tags for g in annotation.tags]
@@ -58,7 +58,9 @@ def test_without_calibration_tags_above_their_part_are_shown(album):
 def test_the_model_is_trained_with_the_chosen_weights(album, monkeypatch):
     chosen = {"sift": 0.3, "colour": 0.9, "place": 0.011111}
     monkeypatch.setattr(annotating, "choose_evidence", lambda *a, **k: Choice(chosen, 0.5, 0.4, {}))
-    trained = train(album[:20].keep_tags(2), Describer(**QUICK), EMM(calibration_folds=0, tol=1.0))
+    trained = train(
+        album[:20].keep_tags(2), Describer.paper(**QUICK), EMM(calibration_folds=0, tol=1.0, evidence=None)
+    )
     assert trained.annotator.model.settings_.evidence == chosen
 
 
@@ -67,9 +69,12 @@ def test_the_journey_never_learns_from_the_test_part(album, monkeypatch):
     fit, learn = EMM.fit, Describer.fit
     monkeypatch.setattr(EMM, "fit", lambda s, X, *a, **k: looked_at.update(X.ids) or fit(s, X, *a, **k))
     monkeypatch.setattr(
-        Describer, "fit", lambda s, part: looked_at.update(str(i.image) for i in part) or learn(s, part)
+        Describer,
+        "fit",
+        lambda s, part, **how: looked_at.update(str(i.image) for i in part) or learn(s, part, **how),
     )
-    travel("t", album, Describer(**QUICK), EMM(calibration_folds=2, tol=1.0), lambda *_: None, n_cases=2)
+    model = EMM(calibration_folds=2, tol=1.0, evidence=0.1)
+    travel("t", album, Describer.paper(**QUICK), model, lambda *_: None, n_cases=2)
     assert looked_at == {str(item.image) for item in album.split("train")}
 
 
@@ -106,23 +111,23 @@ def test_the_loudest_patches_are_shown_loudest_first(tmp_path, training, monkeyp
 
 def test_a_patch_is_as_loud_as_its_words_and_those_of_its_mirror_image(album, training):
     annotator = training.annotator
-    describer = Describer(**QUICK, max_side=90, seed=3, largest_patch=0.25, mirrored=True, nearest=2)
+    describer = Describer.paper(**QUICK, max_side=90, seed=3, largest_patch=0.25, mirrored=True, nearest=2)
     describer.vocabularies_ = annotator.describer.vocabularies_
     _, boxes, (loudness,) = looks._loudness(Annotator(describer, annotator.model), album[0].image, [0])
-    words = describer.describe([album[0].image])[0]
-    sides = sketch(album[0].image.read_bytes(), describer.recipe).patches[:, 2]
+    words = describer.describe([album[0].image])[0].arrays
+    sides = sample_picture(album[0].image.read_bytes(), describer.config).patches[:, 2]
     large = np.flatnonzero(sides >= 12)
     assert len(boxes) == len(loudness) == len(large) > 5
     log = {view: words.E_log_beta for view, words in annotator.model.params_.instances.items()}
     for i, total in zip(large, loudness, strict=True):
-        added = [("sift", words.sift[100 * n + i]) for n in range(4)] + [("colour", words.colour[i])]
+        added = [("sift", words["sift"][100 * n + i]) for n in range(4)] + [("colour", words["colour"][i])]
         nats = sum(log[view][0, word] - log[view][:, word].mean() for view, word in added)
         assert total == pytest.approx(0.1 * nats)
 
 
 def test_a_regions_box_and_area_are_those_of_its_pixels(album, training):
     (annotation,) = training.annotator.annotate([album[0].image])
-    labels = see(album[0].image, training.annotator.describer.recipe).labels
+    labels = see(album[0].image, training.annotator.describer.config).labels
     height, width = labels.shape
     for k, region in enumerate(annotation.regions):
         y, x = np.nonzero(labels == k)

@@ -117,7 +117,7 @@ def test_a_newer_format_asks_for_an_upgrade(path):
     data = bytearray(path.read_bytes())
     data[len(MAGIC)] = FORMAT + 1
     path.write_bytes(data)
-    assert "was written by a newer tagmix (format 2, this one reads 1): upgrade tagmix" in refusal(path)
+    assert "was written by a newer tagmix (format 3, this one reads 2): upgrade tagmix" in refusal(path)
 
 
 def test_another_kind_is_named(path):
@@ -182,10 +182,10 @@ def whole(**changes: object) -> Callable[[dict[str, Any]], object]:
     [
         (whole(extra=1), "exactly the entries"),
         (lambda content: content.pop("kind"), "exactly the entries"),
-        (whole(format=2), "disagree on the format"),
+        (whole(format=FORMAT + 1), "disagree on the format"),
         (whole(format=True), "disagree on the format"),
         (whole(kind="../x"), "its kind"),
-        (whole(written_by=1), "what wrote it"),
+        (whole(written_by=1), "its writer is missing"),
         (whole(fields=[]), "its fields"),
         (whole(sha256="A" * 64), "no checksum"),
         (whole(sha256=None), "no checksum"),
@@ -255,3 +255,12 @@ def test_a_manifest_of_odd_length_is_refused(path):
     raw = raw.ljust(aligned(HEADER.size + len(raw)) - HEADER.size + 1)
     path.write_bytes(HEADER.pack(MAGIC, FORMAT, len(raw), hashlib.sha256(raw).digest()) + raw + payload)
     assert "do not start at a multiple of 64" in refusal(path)
+
+
+def test_a_file_of_an_older_format_is_refused_with_the_way_out(path):
+    data = bytearray(path.read_bytes())
+    data[len(MAGIC)] = FORMAT - 1
+    path.write_bytes(data)
+    assert "was written by an older tagmix (format 1, this one reads 2): train the model again" in refusal(
+        path
+    )

@@ -26,7 +26,7 @@ def test_random_bytes_are_refused(tmp_path_factory, data, ours):
 
 
 BASE: dict[str, Any] = {
-    "format": 1,
+    "format": FORMAT,
     "kind": "demo",
     "written_by": "tagmix",
     "fields": {},

@@ -7,23 +7,24 @@ from pathlib import Path
 import click
 
 from tagmix.annotate import CHUNK, Annotation, Annotator, Region
-from tagmix.cli.options import cache, cache_folder, jobs, no_cache, tell_problems
+from tagmix.cli.options import cache, cache_folder, jobs, no_cache, report_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets.elements import files_below
 from tagmix.errors import AlbumError, ModelFileError, NetworkError, printable
 from tagmix.files import load
 from tagmix.images.decode import SUFFIXES
+from tagmix.images.sources import Problem
 
 
 @click.command("annotate", short_help="tag photos")
 @click.argument("photos", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--model", "-m", type=click.Path(path_type=Path), required=True, help="What `train` wrote.")
-@click.option("--top", type=click.IntRange(1), help="Show so many tags, rather than those worth showing.")
-@click.option("--regions", is_flag=True, help="Name the regions of each photo too.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a photo and line.")
+@click.option("--top", type=click.IntRange(1), help="Show this many tags, instead of those worth showing.")
+@click.option("--regions", is_flag=True, help="Also print the regions of each photo.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per photo, each on a line.")
 @click.option(
     "--network", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
-    help="Where the network is that the model was trained with.  [default: where it was then]",
+    help="The network that the model was trained with.  [default: at its place then]",
 )  # fmt: skip
 @jobs
 @cache
@@ -39,12 +40,12 @@ def command(
     cache: Path | None,
     no_cache: bool,
 ) -> None:
-    """Print the tags of PHOTOS (files or folders) with their probabilities, the surest first.
+    """Print the tags of PHOTOS (files or folders) with their probabilities, most probable first.
 
-    Without --top only tags worth showing are printed: those above a threshold that `train` chose on held-out
-    pictures so that at least six in ten shown tags are right (after `train --context none`, a threshold of
-    each tag). Photos that cannot be read are named on stderr and the exit status is 1; all others are
-    annotated.
+    Without --top only tags worth showing are printed: those above a threshold that `train` chose by
+    cross-validation so that at least six in ten shown tags are right (after `train --context none`, one
+    threshold per tag). Photos that cannot be read are listed on stderr and the exit status is 1; all others
+    are annotated.
 
     \b
     Examples:
@@ -52,30 +53,30 @@ def command(
       tagmix annotate ~/New --regions -m photos.tagmix
       tagmix annotate ~/New --json -m photos.tagmix > tags.jsonl
     """
-    annotator = open_annotator(model)
-    find_network(annotator, network)
-    annotator.describer.n_jobs = jobs
-    annotator.describer.keep_in(cache_folder(cache, no_cache))
+    annotator = with_network(open_annotator(model), network)
+    annotator = annotator.with_(n_jobs=jobs, cache=cache_folder(cache, no_cache))
     files, problems = all_photos(photos)
-    for annotations in in_parts(annotator, files, top):
-        for annotation in annotations:
-            click.echo(_json(annotation, regions, top) if as_json else _text(annotation, regions, top))
-        problems += annotator.problems_
-    tell_problems(problems, "photo", "could not be read", most=len(problems))
+    for found in in_parts(annotator, files, top):
+        if isinstance(found, Problem):
+            problems.append(str(found))
+        else:
+            click.echo(_json(found, regions, top) if as_json else _text(found, regions, top))
+    report_problems(problems, "photo", "could not be read", most=len(problems))
     if problems:
         raise click.exceptions.Exit(1)
 
 
-def in_parts(annotator: Annotator, photos: list[Path], top: int | None) -> Iterator[list[Annotation]]:
-    """Yield the annotations of some photos at a time: the bar stands still while they are printed."""
+def in_parts(annotator: Annotator, photos: list[Path], top: int | None) -> Iterator[Annotation | Problem]:
+    """Yield the result of each photo, described in parts: no bar is shown while results are printed."""
     for start in range(0, len(photos), CHUNK):
-        with bars() as tell:
-            annotator.describer.progress = lambda stage, done, of, at=start: tell(
-                stage, at + done, len(photos)
-            )
+        with bars() as report_progress:
+
+            def report(stage: str, done: int, of: int, start: int = start) -> None:
+                report_progress(stage, start + done, len(photos))
+
             part = photos[start : start + CHUNK]
-            found = list(annotator.annotate(part, k=top or len(annotator.model.tag_names_)))
-        yield found
+            found = list(annotator.annotate(part, top or len(annotator.model.tag_names_), progress=report))
+        yield from found
 
 
 def open_annotator(path: Path) -> Annotator:
@@ -88,17 +89,18 @@ def open_annotator(path: Path) -> Annotator:
     return found
 
 
-def find_network(annotator: Annotator, place: Path | None) -> None:
-    """Open the network that the model was trained with, where it was or at another place."""
+def with_network(annotator: Annotator, place: Path | None) -> Annotator:
+    """Return the annotator with the network it was trained with, found where it was or at another place."""
     trained_with = annotator.describer.network
     if trained_with is not None:
-        annotator.describer.network = trained_with.found(place)
-    elif place is not None:
+        return annotator.with_(network=trained_with.found(place))
+    if place is not None:
         raise NetworkError("the model was trained without a network: leave --network out")
+    return annotator
 
 
 def all_photos(given: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
-    """Return the photos named and those below the folders named; and a line for each folder without any."""
+    """Return the photos given and those below the folders given; and a line for each folder without any."""
     photos, problems = [], []
     for path in given:
         below = [path / name for name in files_below(path, SUFFIXES)] if path.is_dir() else [path]
@@ -112,7 +114,7 @@ def all_photos(given: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
 
 def _text(annotation: Annotation, regions: bool, top: int | None) -> str:
     tags = [f"{printable(g.tag)} {g.probability:.0%}" for g in annotation.tags if top or g.shown]
-    lines = [f"{printable(annotation.image)}: {', '.join(tags) or 'nothing sure enough (see --top)'}"]
+    lines = [f"{printable(annotation.source)}: {', '.join(tags) or 'nothing sure enough (see --top)'}"]
     if regions:
         for region in sorted(annotation.regions, key=lambda r: -r.area):
             lines.append(f"  {where(region):<13} {region.area:>4.0%} of it   {printable(region.tags[0][0])}")
@@ -137,7 +139,7 @@ def _json(annotation: Annotation, regions: bool, top: int | None) -> str:
         for g in annotation.tags
         if top or g.shown
     ]
-    content: dict[str, object] = {"image": str(annotation.image), "tags": tags}
+    content: dict[str, object] = {"image": str(annotation.source), "tags": tags}
     if regions:
         content["regions"] = [
             {
@@ -147,5 +149,5 @@ def _json(annotation: Annotation, regions: bool, top: int | None) -> str:
             }
             for region in annotation.regions
         ]
-    # A name that is no UTF-8 has no characters of its own: it is written in escapes, as JSON allows.
-    return json.dumps(content, ensure_ascii=not str(annotation.image).isprintable())
+    # A name that is not UTF-8 cannot be printed: it is escaped, as JSON allows.
+    return json.dumps(content, ensure_ascii=not str(annotation.source).isprintable())

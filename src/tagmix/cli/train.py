@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from tagmix.annotate import Training
-from tagmix.annotate import train as train_annotator
+from tagmix.annotate import Training, train_described
 from tagmix.cli.options import (
     Share,
     album_of,
@@ -15,17 +14,18 @@ from tagmix.cli.options import (
     describer_of,
     describing,
     is_stored,
-    tell_problems,
+    report_problems,
 )
 from tagmix.cli.progress import bars
 from tagmix.datasets import Album
-from tagmix.errors import AlbumError, TagmixError
-from tagmix.learners import EMM
+from tagmix.errors import AlbumError
+from tagmix.evaluation.metrics import default_k
+from tagmix.learners import ContextEMM
 from tagmix.learners.context.experts import EXPERTS
-from tagmix.learners.inputs import useful_images
+from tagmix.learners.inputs import useful_pictures
 from tagmix.model.params import view_of
 
-FEW = 100  # with fewer, held-out accuracies are noise
+FEW = 100  # with fewer, cross-validated accuracies are noise
 
 
 @click.command("train", short_help="learn from an album")
@@ -41,24 +41,18 @@ FEW = 100  # with fewer, held-out accuracies are noise
 @click.option("--subfolders", is_flag=True, help="Names of sub-folders are tags too (folders of photos).")
 @click.option("--captions", is_flag=True, help="Text beside photos is sentences, not lists of keywords.")
 @click.option(
-    "--learning", type=click.Choice(["likelihood", "margin"]), default="likelihood", show_default=True,
-    help="margin learns a weight for each tag too: slower, on our albums no better.",
-)  # fmt: skip
-@click.option(
-    "--context", type=click.Choice([*EXPERTS, "none"]), default="kernel", show_default=True,
-    help="What looks at the whole picture first and tells the regions which tags to expect; none leaves it "
-    "out, as the paper does: less accurate.",
+    "--context", type=click.Choice(list(EXPERTS)), default="kernel", show_default=True,
+    help="Learner over whole pictures that gives the prior of their regions' tags.",
 )  # fmt: skip
 @click.option(
     "--evidence", type=Share(1e-6, 1), default=None,
-    show_default="chosen on held-out pictures",
-    help="How far each description of a region is trusted, the same for all: near 0 hardly, 1 fully, as in "
-    "the paper.",
+    show_default="chosen by cross-validation",
+    help="Weight κ of each view of a region, the same for all: near 0 it hardly counts, 1 is the paper.",
 )  # fmt: skip
 @describing
 def command(
-    album: str, path: Path, split: str | None, min_count: int, learning: str, context: str,
-    evidence: float | None, subfolders: bool, captions: bool, **describing: Any,
+    album: str, path: Path, split: str | None, min_count: int, context: str, evidence: float | None,
+    subfolders: bool, captions: bool, **describing: Any,
 ) -> None:  # fmt: skip
     """Learn visual words and tags from ALBUM and write the model into one file.
 
@@ -73,23 +67,20 @@ def command(
       tagmix train voc:VOC2012 --split train -m voc.tagmix
     """
     check_writable(path, is_stored)
-    describer = describer_of(describing)  # a network that is not there is told now, not after the album
+    describer = describer_of(describing)  # a missing network is reported now, not after the album is read
     found = album_of(album, subfolders, captions)
-    tell_problems(list(found.problems), "album line")
+    report_problems(found.problems, "album line")
     part = training_part(found, split, min_count)
     click.echo(size_of(part, min_count))
-    whole = None if context == "none" else context
-    model = EMM(learning=learning, context=whole, n_jobs=-1, random_state=describing["seed"])
-    try:
-        with bars() as tell, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what matters of them is said below
-            training = train_annotator(part, describer, model, evidence=evidence, progress=tell)
-    except TagmixError:
-        if len(describer.problems_) < len(part):  # else the error says it in one line
-            tell_problems(describer.problems_, "picture")
-        raise
+    model = ContextEMM(context=context, evidence=evidence, random_state=describing["seed"], n_jobs=-1)
+    with bars() as report_progress:
+        describer.fit(part, progress=report_progress)
+        described = describer.transform(part, progress=report_progress)
+    report_problems(described.problems, "picture")
+    with bars() as report_progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those that matter are printed below
+        training = train_described(describer, described, model, progress=report_progress)
     training.annotator.save(path)
-    tell_problems(describer.problems_, "picture")
     for line in summary(training):
         click.echo(line)
     click.echo(str(path))
@@ -127,23 +118,20 @@ def size_of(album: Album, min_count: int) -> str:
 
 
 def summary(training: Training) -> list[str]:
-    """Return what was learnt, in lines; accuracies are those of pictures held out in turn."""
+    """Return a summary of the training, in lines; accuracies are cross-validated."""
     model = training.annotator.model
+    assert isinstance(model, ContextEMM)
     views, kappa = list(training.bags.views), model.settings_.evidence
     in_order = sorted(kappa, key=lambda name: (views.index(view_of(name)), name))
-    lines = [f"weight of each description: {', '.join(f'{name} {kappa[name]:g}' for name in in_order)}"]
-    if training.choice is not None:
-        k = max(1, min(5, len(model.tag_names_) // 2))
+    lines = [f"weight κ of each view: {', '.join(f'{name} {kappa[name]:g}' for name in in_order)}"]
+    lines.append(
+        f"top-{default_k(len(model.tag_names_))} accuracy, cross-validated: {model.accuracy_:.3f}; always the "
+        f"most frequent tags: {model.frequency_accuracy_:.3f}"
+    )
+    tagged = int(useful_pictures(training.bags).sum())
+    if tagged < FEW:
         lines.append(
-            f"top-{k} accuracy on pictures held out in turn: {training.choice.accuracy:.3f}; always the most "
-            f"frequent tags: {training.choice.frequency:.3f}"
-        )
-    if model.calibration_ is None:
-        lines.append("too few pictures: the percentages of annotate will be no probabilities")
-    tagged = int(useful_images(training.bags).sum())
-    if training.choice is not None and tagged < FEW:
-        lines.append(
-            f"only {tagged} tagged pictures: the accuracy means little and is too rosy (tagmix evaluate is "
-            f"stricter), tag at least {FEW}"
+            f"only {tagged} tagged pictures: with so few this estimate is noisy and optimistic (tagmix "
+            f"evaluate is stricter); tag at least {FEW}"
         )
     return lines

@@ -62,14 +62,14 @@ def repeated_folds(
     return [fold for s in seeds for fold in picture_folds(n_pictures, n_folds, seed=s, groups=groups)]
 
 
-def same_pictures(bags: Bags) -> Ints:
-    """Return a group for each picture: pictures with one id, or described by the same numbers, share it.
+def duplicate_groups(bags: Bags) -> Ints:
+    """Return the number of each picture's group; pictures with equal ids or equal features share one.
 
-    The description is compared, not the file: a copy with other bytes but the same regions is found, a
-    resized copy is not. Pictures without regions and features are alike only by id.
+    Features are compared, not files: a copy with other bytes but the same regions is found, a resized copy
+    is not. Pictures without regions and features are compared by id alone.
 
     >>> bags = Bags(np.array([[1, 2], [0, 3], [1, 2]]), [0, 1, 2, 3])
-    >>> same_pictures(bags).tolist()
+    >>> duplicate_groups(bags).tolist()
     [0, 1, 0]
     """
     n = len(bags)
@@ -81,14 +81,16 @@ def same_pictures(bags: Bags) -> Ints:
     return _in_order(found[:n])
 
 
-def twin_folds(twins: Ints, most: int, seed: int) -> list[Fold]:
-    """Return folds that part no twins (unless all are alike): ``most``, or as many as there can be.
+def grouped_folds(duplicates: Ints, most: int, seed: int) -> list[Fold]:
+    """Return ``most`` folds, or as many as there are groups, that keep duplicates together.
 
-    >>> [fold.test.tolist() for fold in twin_folds(np.array([0, 1, 0, 2]), 5, 0)]
+    If all pictures are duplicates of one another, each is its own group.
+
+    >>> [fold.test.tolist() for fold in grouped_folds(np.array([0, 1, 0, 2]), 5, 0)]
     [[0, 2], [3], [1]]
     """
-    groups = twins if np.ptp(twins) else np.arange(len(twins))
-    return picture_folds(len(twins), min(most, len(np.unique(groups))), seed=seed, groups=groups)
+    groups = duplicates if np.ptp(duplicates) else np.arange(len(duplicates))
+    return picture_folds(len(duplicates), min(most, len(np.unique(groups))), seed=seed, groups=groups)
 
 
 def checked_folds(folds: Any, n_pictures: int, *, seed: int = 0, groups: Any = None) -> list[Fold]:

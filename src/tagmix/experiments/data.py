@@ -17,9 +17,10 @@ from tagmix.errors import AlbumError, ImageError, TagmixError
 from tagmix.evaluation.folds import Fold, picture_folds
 from tagmix.experiments.region_truth import region_tags, see
 from tagmix.files import load, save
-from tagmix.images.describe import VERSION, Describer
-from tagmix.images.work import Failure, map_files, read_content
-from tagmix.storage import get, put, read, write
+from tagmix.images.describe import Describer
+from tagmix.images.process_pool import Failure, map_files, read_content
+from tagmix.images.quantise import VERSION
+from tagmix.storage import read, read_limited, write, write_atomic
 
 Progress = Callable[[str, int, int], None]
 # Part of every mark: raise it when the same pictures would be parted or named otherwise.
@@ -70,7 +71,7 @@ def save_parts(folder: Path, name: str, parts: Sequence[Part], mark: str, proble
         save(part.test, home / f"test-{number}.tagmix")
         write(home / f"truth-{number}.tagmix", "truth", {}, {"truth": part.truth}, scratch=True)
     about = {"mark": mark, "n_parts": len(parts), "problems": list(problems)}
-    put(home / "about.json", json.dumps(about).encode())
+    write_atomic(home / "about.json", json.dumps(about).encode())
     return _data_set(name, parts, problems)
 
 
@@ -90,7 +91,7 @@ def _views(bags: Bags) -> tuple[str, ...]:
 def saved(folder: Path, name: str, mark: str) -> DataSet | None:
     """Return the data set that was prepared before from the same pictures in the same way, if it is whole."""
     try:
-        about = json.loads(get(folder / name / "about.json", MOST))
+        about = json.loads(read_limited(folder / name / "about.json", MOST))
         if about["mark"] != mark:
             return None
         parts = (load_part(folder, name, number) for number in range(about["n_parts"]))
@@ -136,16 +137,14 @@ def prepare_album(
         return known
     album = replace(album, items=tuple(item for item in album if item.tags))
     folds = folds_of(album, n_folds, seed)
-    describer.progress = progress
     true_tags = _true_tags(album, describer, progress)
-    parts, problems, recipe = [], list(album.problems), describer.recipe
+    parts, problems = [], list(album.problems)
     for more, fold in ((more, fold) for fold in folds for more in range(seeds if len(folds) == 1 else 1)):
-        describer.recipe = replace(recipe, seed=recipe.seed + more)
+        own = describer.with_(seed=describer.config.seed + more)
         train = replace(album, items=tuple(album[int(i)] for i in fold.train))
-        bags = describer.fit(train).transform(album)
-        problems += [line for line in describer.problems_ if line not in problems]
-        parts.append(_part(bags, album, fold, true_tags))
-    describer.recipe = recipe
+        found = own.fit(train, progress=progress).transform(album, progress=progress)
+        problems += [line for line in map(str, found.problems) if line not in problems]
+        parts.append(_part(found.bags, album, fold, true_tags))
     return save_parts(folder, name, parts, mark, problems)
 
 
@@ -196,11 +195,11 @@ class _Truth:
     """Finds the tags of a picture's regions; a picture that cannot be read has none."""
 
     def __init__(self, album: Album, describer: Describer) -> None:
-        self.album, self.recipe = replace(album, items=()), describer.recipe
+        self.album, self.config = replace(album, items=()), describer.config
 
     def __call__(self, item: Item) -> list[str]:
         try:
-            return region_tags(self.album, item, see(item.image, self.recipe))
+            return region_tags(self.album, item, see(item.image, self.config))
         except (TagmixError, OSError):
             return []
 
@@ -219,10 +218,7 @@ def _true_tags(album: Album, describer: Describer, progress: Progress | None) ->
 
 def _mark(album: Album, describer: Describer, *more: Any) -> str:
     """Return a print of the pictures, their tags and regions, and the way they are described."""
-    d = describer
-    words = (d.n_words, d.n_colours, d.vocabulary_pictures, d.vocabulary_patches, d.restarts)
-    network = () if d.network is None else (d.network.settings,)
-    how = (FORM, VERSION, d.recipe, words, album.mask_labels, *more, *network)
+    how = (FORM, VERSION, describer.config, album.mask_labels, *more)
     digest = hashlib.sha256(repr(how).encode(errors="surrogatepass"))
     for item in album:
         facts = (str(item.image), item.tags, item.split, item.regions, _stamp(item.image), _stamp(item.mask))

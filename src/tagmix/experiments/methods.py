@@ -145,7 +145,7 @@ class ContextEMM(BaseEstimator):  # type: ignore[misc]
 
     def decision_scores(self, X: Bags) -> Floats:
         """Return the calibrated probability of each tag, evened out or not."""
-        return self.emm_.even_scores(X) if self.even else self.emm_.predict_marginals(X)
+        return self.emm_.balanced_scores(X) if self.even else self.emm_.predict_marginals(X)
 
     def predict_marginals(self, X: Bags) -> Floats:
         """Return the calibrated probability of each tag."""

@@ -11,7 +11,7 @@ from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.experiments.data import Part
 from tagmix.experiments.methods import most_frequent
-from tagmix.images.bagging import LAYOUT
+from tagmix.images.views import PICTURE_VIEWS
 
 
 def at_point(part: Part, point: Mapping[str, Any]) -> Part:
@@ -111,7 +111,7 @@ def _thinned(bags: Bags, share: float, rng: np.random.Generator) -> Bags:
 
     views = {name: thin(view) for name, view in bags.views.items()}
     # The layout counts the words that were left out too
-    pictures = {name: view for name, view in bags.pictures.items() if name != LAYOUT}
+    pictures = {name: view for name, view in bags.pictures.items() if name not in PICTURE_VIEWS}
     return Bags(views, bags.offsets, bags.tags, bags.tag_names, bags.ids, pictures)
 
 

@@ -15,7 +15,7 @@ from tagmix.arrays import Counts, Ints
 from tagmix.errors import TagmixError
 from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.probabilities import Bins, Worth, worth_parts
-from tagmix.storage import get, put
+from tagmix.storage import read_limited, write_atomic
 
 FORMAT = 2
 KINDS = {"chosen": dict, "seconds": dict, "metrics": dict, "provenance": dict, "tried": list, "n_train": int}
@@ -145,13 +145,13 @@ class Record:
         folder.mkdir(parents=True, exist_ok=True)
         fields = {f"format {FORMAT}": True, **asdict(self)}
         text = json.dumps(fields, separators=(",", ":"), allow_nan=False)
-        put(folder / f"{self.task.name}.json", text.encode())
+        write_atomic(folder / f"{self.task.name}.json", text.encode())
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read one; RecordError if it is damaged."""
         try:
-            fields = json.loads(get(path, MAX_BYTES), parse_float=_number, parse_constant=_number)
+            fields = json.loads(read_limited(path, MAX_BYTES), parse_float=_number, parse_constant=_number)
             fields.pop(f"format {FORMAT}")
             task = fields.pop("task")
             regions = fields.pop("regions")

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagmix.datasets import Album, Item
-from tagmix.images.sketch import Recipe, cut
-from tagmix.images.work import read_content
+from tagmix.images.picture import Sampling, segment_picture
+from tagmix.images.process_pool import read_content
 
 
 class Seen(NamedTuple):
@@ -18,9 +18,9 @@ class Seen(NamedTuple):
     labels: NDArray[np.integer]
 
 
-def see(path: Path, recipe: Recipe) -> Seen:
-    """Return the picture and its regions exactly as the recipe describes them."""
-    return Seen(*cut(read_content(path), recipe))
+def see(path: Path, sampling: Sampling) -> Seen:
+    """Return the picture and its regions exactly as a describer with this sampling sees them."""
+    return Seen(*segment_picture(read_content(path), sampling))
 
 
 def region_tags(album: Album, item: Item, seen: Seen) -> list[str]:

@@ -33,7 +33,7 @@ from tagmix.experiments.methods import (
 )
 from tagmix.experiments.points import at_point, settings_at, with_views
 from tagmix.experiments.records import BINS, LONGEST, Probabilities, Record, Regions, Task
-from tagmix.images.work import CRASHED, Failure, map_files
+from tagmix.images.process_pool import CRASHED, Failure, map_files
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
 K = 5

@@ -11,8 +11,10 @@ from typing import Any
 from tagmix.experiments.data import DataSet
 from tagmix.experiments.methods import METHODS, TEXT
 from tagmix.experiments.records import Task
-from tagmix.images.bagging import LAYOUT
 from tagmix.images.segment import SEGMENTERS
+from tagmix.images.views import PICTURE_VIEWS, REGION_VIEWS
+from tagmix.images.views.layout import LAYOUT
+from tagmix.images.views.place import PLACE
 
 PAPER = ("CorrLDA", "DBA", "EMM_m", "EMM_d")
 REGIONS = ("NaiveRegions", "CandidateEM", "MaxPooling")
@@ -28,7 +30,6 @@ TAGS = (50, 100, 200, 300)
 SIZES = ((500, 2), (1000, 1), (2000, 1), (3000, 1))  # training pictures, and how many draws of them
 TEXT_TAGS = (100, 300, 1000, 3000)
 RICH = ("flagship", "ablation")
-WORDS = ("sift", "colour", "place")
 # What is changed of EMM with context, one at a time. Lists, as they come back from a record.
 CHANGES: tuple[dict[str, Any], ...] = (
     {"context": None},
@@ -77,13 +78,14 @@ def rich_parts(name: str) -> tuple[str, str] | None:
 
 def own_views(data: DataSet) -> tuple[str, ...]:
     """Return words and layout: of the place of a region only where regions count."""
-    words = WORDS if data.knows_regions else WORDS[:2]
-    return tuple(view for view in (*words, LAYOUT) if view in data.views)
+    left_out = () if data.knows_regions else (PLACE,)
+    own = (view for view in (*REGION_VIEWS, *PICTURE_VIEWS) if view not in left_out)
+    return tuple(view for view in own if view in data.views)
 
 
 def network_views(data: DataSet) -> tuple[str, ...]:
     """Return the views that a network made, if there was one."""
-    return tuple(view for view in data.views if view not in (*WORDS, LAYOUT))
+    return tuple(view for view in data.views if view not in (*REGION_VIEWS, *PICTURE_VIEWS))
 
 
 def contest(data: DataSet) -> list[Task]:

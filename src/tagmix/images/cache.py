@@ -1,4 +1,4 @@
-"""Results kept by content: the key is a digest of the picture's bytes, the settings and the version."""
+"""A cache by content: the key is a digest of the picture's bytes, the settings and the version."""
 
 import contextlib
 import hashlib
@@ -22,14 +22,13 @@ LEFT_BEHIND = 3600.0
 
 
 class CacheError(TagmixError):
-    """The cache cannot be written: the trouble of a run, not of a file."""
+    """The cache cannot be written: an error of the run, not of one picture."""
 
 
 class Cache:
-    """A folder of small files, each written whole or not at all; None keeps nothing.
+    """A folder of small files, each written whole or not at all; None caches nothing.
 
-    A file that is damaged, of another version, or not sound for the one who asks is as good as none:
-    it is made again.
+    A file that is damaged, of another version, or not sound for its caller is ignored and made again.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
@@ -38,7 +37,7 @@ class Cache:
     def keep(
         self, key: str, make: Callable[[], Arrays], sound: Callable[[Arrays], bool]
     ) -> tuple[Arrays, bool]:
-        """Return what is kept under this key, else make and keep it; and whether it was there."""
+        """Return the arrays under this key, made and stored if missing, and whether they were there."""
         if self.folder is None:
             return make(), False
         path = self.folder / key[:2] / f"{key}.tagmix"
@@ -51,7 +50,7 @@ class Cache:
         return made, False
 
     def prepare(self) -> None:
-        """Raise CacheError now, before any work, if nothing can be written; sweep out what kills left."""
+        """Raise CacheError now, before any work, if nothing can be written; delete files of killed runs."""
         if self.folder is None:
             return
         probe = self.folder / "00" / f"probe-{secrets.token_hex(8)}.tagmix"
@@ -72,12 +71,12 @@ class Cache:
             reason = getattr(cause, "strerror", None) or error
             raise CacheError(
                 f"the cache {str(self.folder)!r} cannot be written ({reason}): free some space, choose "
-                "another folder, or go without a cache."
+                "another folder, or use no cache."
             ) from error
 
 
 def form_of(arrays: Arrays) -> Form:
-    """Return type and shape of each array: what a sound one must have, before its values are looked at."""
+    """Return type and shape of each array, which are checked before its values."""
     return {name: (array.dtype, array.shape) for name, array in arrays.items()}
 
 

@@ -1,8 +1,8 @@
-"""Decode picture files into upright RGB arrays; whatever a stranger's file holds, it ends here in one line.
+"""Decode picture files into upright RGB arrays; every error of an untrusted file becomes one line.
 
-Pillow does the decoding, from a short list of formats. The size is known from the header and checked before
-a pixel is decoded. A colour profile (ICC) is left alone: the features downstream compare pictures with each
-other, most pictures are sRGB, and a profile is one more thing from a stranger to interpret.
+Pillow does the decoding, from a short list of formats. The size is read from the header and checked before
+a pixel is decoded. A colour profile (ICC) is ignored: the features downstream compare pictures with each
+other, most pictures are sRGB, and a profile is one more untrusted input.
 """
 
 import contextlib
@@ -52,8 +52,8 @@ def decode(source: Source, *, max_pixels: int = MAX_PIXELS, max_side: int | None
     """Return the picture as height × width × 3 bytes of RGB, upright; :class:`ImageError` if it cannot be.
 
     Transparent pixels are laid on white, because that is what pages and viewers show behind them; dropping
-    the alpha channel would bring back colours that nobody was meant to see. Sixteen bits a channel are cut
-    to their upper eight. Of an animation comes the first frame. With ``max_side`` the picture is shrunk to
+    the alpha channel would bring back hidden colours. Sixteen bits per channel are cut to their upper eight.
+    Of an animation the first frame is used. With ``max_side`` the picture is shrunk to
     that longer side (never enlarged), and JPEG files are decoded small in the first place.
 
     >>> buffer = io.BytesIO()
@@ -82,8 +82,8 @@ def decode_labels(source: Source, *, max_pixels: int = MAX_PIXELS) -> NDArray[np
         image.load()
         if not (image.mode in ("1", "L", "P") or image.mode.startswith("I;16")):
             raise ImageError(
-                f"{_shown(source)} must be a label mask with one number a pixel (8 or 16 bits or a palette), "
-                f"got colour mode {image.mode}: save it as greyscale or indexed PNG."
+                f"{_shown(source)} must be a label mask with one number per pixel (8 or 16 bits, or a "
+                f"palette), got colour mode {image.mode}: save it as greyscale or indexed PNG."
             )
         return np.asarray(image).astype(np.uint16)
 
@@ -111,7 +111,7 @@ def embedded(source: Source) -> Embedded:
 
 @contextlib.contextmanager
 def _opened(source: Source, max_pixels: int | None) -> Iterator[Image.Image]:
-    """Open a picture with its size checked; turn all that goes wrong meanwhile into one ImageError."""
+    """Open a picture with its size checked; turn every error meanwhile into one ImageError."""
     name = _shown(source)
     try:
         with contextlib.ExitStack() as stack:
@@ -135,7 +135,7 @@ def _opened(source: Source, max_pixels: int | None) -> Iterator[Image.Image]:
         ) from error
     except MemoryError as error:
         raise ImageError(f"{name} must fit into memory, and does not: pass a smaller copy.") from error
-    except Exception as error:  # codecs fed with damaged files raise almost anything
+    except Exception as error:  # codecs raise almost any exception on damaged files
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise ImageError(
             f"{name} must be a whole, undamaged picture, got: {reason}; save it anew."
@@ -159,7 +159,7 @@ def _stream(source: Source, name: str) -> IO[bytes]:
 
 
 def _formats(head: bytes, name: str) -> tuple[str, ...]:
-    """Return the formats to try; HEIC needs an extra package, asked for only when such a file comes."""
+    """Return the formats to try; HEIC needs an extra package, imported only for such a file."""
     if head[4:8] != b"ftyp" or head[8:12] not in HEIF_BRANDS:
         return FORMATS
     try:
@@ -189,8 +189,8 @@ def _rgb(image: Image.Image) -> Image.Image:
     if image.has_transparency_data:
         paper = Image.new("RGBA", image.size, "white")
         return Image.alpha_composite(paper, image.convert("RGBA")).convert("RGB")
-    if image.mode in ("I", "F"):  # depth maps and measurements: what is white in them is anybody's guess
-        raise ValueError(f"32 bits a pixel in mode {image.mode}, where pictures have 8 or 16")
+    if image.mode in ("I", "F"):  # depth maps and measurements, whose white point is unknown
+        raise ValueError(f"32 bits per pixel in mode {image.mode}, where pictures have 8 or 16")
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
@@ -207,13 +207,13 @@ def _from_16_bits(image: Image.Image) -> Image.Image:
 def _orientation(image: Image.Image) -> int:
     try:
         value = image.getexif().get(ORIENTATION, 1)
-    except Exception:  # a damaged EXIF block is no reason to refuse sound pixels
+    except Exception:  # pixels can be sound where the EXIF block is damaged
         return 1
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
 def _upright(pixels: Image.Image, image: Image.Image) -> Image.Image:
-    # Asked for after loading: by then Pillow has turned TIFF files itself and says so
+    # Read after loading: by then Pillow has turned TIFF files itself and reset the tag
     turn = TURNS.get(_orientation(image))
     return pixels if turn is None else pixels.transpose(turn)
 
@@ -230,7 +230,7 @@ def _shown(source: Source) -> str:
 
 
 class _Quiet:
-    """Silence warnings while any thread decodes: a damaged side note is no news, a damaged picture an error.
+    """Silence warnings while any thread decodes: damaged metadata is harmless, a damaged picture an error.
 
     ``warnings.catch_warnings`` restores what it found, which goes wrong when two threads overlap; so the
     first thread in silences, and the last one out restores.

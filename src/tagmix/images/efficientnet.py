@@ -1,7 +1,7 @@
 """EfficientNet-Lite0 from its published weights to an ONNX network, converted here and never shipped.
 
 Batch normalisations are folded into the convolutions before them. Every block's output keeps its name, block0
-to block15, so that a TOML may ask for any of them.
+to block15, so that a TOML may name any of them.
 """
 
 import hashlib
@@ -134,7 +134,7 @@ class _Graph:
         return self.node("Clip", [x, "zero", "six"], f"{x}.clipped")
 
     def block(self, x: str, number: int, channels: int, stage: Stage) -> str:
-        """Add an inverted bottleneck: wider, a filter a channel, narrower; and the input where it fits."""
+        """Add an inverted bottleneck: wide, one filter per channel, narrower; and the input where it fits."""
         layer, name, wide = f"_blocks.{number}.", f"block{number}", channels * stage.expansion
         now = x
         if stage.expansion != 1:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagmix.arrays import Floats, Ints
-from tagmix.images.superpixels import Canvas, cut_superpixels
+from tagmix.images.superpixels import WorkingPicture, cut_superpixels
 from tagmix.kernels.compiled.spectral import affinities, fiedler_vector, two_way_cut
 from tagmix.kernels.reference.superpixels import Labels
 
@@ -20,7 +20,7 @@ FLOOR = 1e-3
 SPARE_PARTS = 2
 
 
-class Part(NamedTuple):
+class CutPart(NamedTuple):
     """Some nodes of a graph and the best way found to cut them in two."""
 
     nodes: Ints
@@ -28,7 +28,7 @@ class Part(NamedTuple):
     above: Floats
 
 
-def cut_normalised(canvas: Canvas, n_regions: int) -> Labels:
+def cut_normalised(canvas: WorkingPicture, n_regions: int) -> Labels:
     """Return labels at working size by recursive two-way cuts of the superpixel graph."""
     pixels = cut_superpixels(canvas)
     height, width = canvas.shape
@@ -51,7 +51,7 @@ def cut_graph(weights: Floats, n_parts: int) -> Ints:
     >>> cut_graph(np.array([[0, 9, 0.1], [9, 0, 0.1], [0.1, 0.1, 0]]), 2).tolist()
     [0, 0, 1]
     """
-    parts: list[Part] = []
+    parts: list[CutPart] = []
     fresh = [np.arange(len(weights))]
     for _ in range(n_parts - 1):
         parts += [_part(weights, nodes) for nodes in fresh]
@@ -69,8 +69,8 @@ def cut_graph(weights: Floats, n_parts: int) -> Ints:
     return owner
 
 
-def _part(weights: Floats, nodes: Ints) -> Part:
+def _part(weights: Floats, nodes: Ints) -> CutPart:
     if len(nodes) < 2:
-        return Part(nodes, math.inf, np.zeros(len(nodes)))
+        return CutPart(nodes, math.inf, np.zeros(len(nodes)))
     inner = np.ascontiguousarray(weights[np.ix_(nodes, nodes)])
-    return Part(nodes, *two_way_cut(inner, fiedler_vector(inner)))
+    return CutPart(nodes, *two_way_cut(inner, fiedler_vector(inner)))

@@ -2,10 +2,11 @@
 
 import math
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import cv2
 import numpy as np
@@ -14,56 +15,74 @@ from numpy.typing import NDArray
 from tagmix.bag_checks import MOST
 from tagmix.errors import ImageError, NetworkError
 from tagmix.images import network_session
-from tagmix.images.network_file import Settings, read_toml, shown
+from tagmix.images.network_file import NetworkSettings, read_toml, shown
 from tagmix.images.region_means import region_means
 
+T = TypeVar("T")
 
-class Features(NamedTuple):
-    """What a network makes of a picture: regions × channels of each map, a vector of each other output."""
+
+class NetworkFeatures(NamedTuple):
+    """A network's output for a picture: regions × channels of each map, a vector of each other output."""
 
     regions: tuple[NDArray[np.float32], ...]
     picture: tuple[NDArray[np.float32], ...]
 
 
+class _Once:
+    """Results of steps that are done once per network and process, also where threads share it."""
+
+    def __init__(self, **known: Any) -> None:
+        self._lock, self._known = threading.Lock(), known
+
+    def do(self, step: str, make: Callable[[], T]) -> T:
+        with self._lock:
+            if step not in self._known:
+                self._known[step] = make()
+        return self._known[step]
+
+
 @dataclass(frozen=True)
 class Network:
-    """A network by its TOML; its session opens when it is first needed, in each process anew.
+    """A network by its TOML; its session opens when it is first needed, once per process.
 
     ``widths`` are the channels of the maps that regions are described by, ``picture_widths`` those of the
     outputs for whole pictures. ``model`` is the ONNX file; None where the settings come from a trained model
     and the TOML was not looked for yet.
     """
 
-    settings: Settings
-    place: Path
+    settings: NetworkSettings
+    place: Path = field(repr=False)  # the same network at another place gives the same numbers
     widths: Mapping[str, int]
     picture_widths: Mapping[str, int]
-    model: Path | None = None
-    session: list[Any] = field(default_factory=list, repr=False, compare=False)
+    model: Path | None = field(default=None, repr=False)
+    _once: _Once = field(default_factory=_Once, repr=False, compare=False)
 
     def __reduce__(self) -> Any:
         own = (self.settings, self.place, self.widths, self.picture_widths, self.model)
         return Network, own  # a session stays in its process
 
     def plain(self) -> dict[str, Any]:
-        """Return what a trained model keeps of its network: all but the weights."""
+        """Return the parts of a network that a model file stores: all but the weights."""
         widths = [list(self.widths.values()), list(self.picture_widths.values())]
         return {"settings": self.settings.plain(), "place": str(self.place), "widths": widths}
 
     @classmethod
     def of(cls, kept: Any) -> "Network":
-        """Return the network of what ``plain`` gave, checked as a stranger's; nothing is opened yet."""
-        settings, place = Settings.of(kept["settings"]), kept["place"]
+        """Return the network of what ``plain`` gave, checked: the file is not trusted; nothing is opened."""
+        settings, place = NetworkSettings.of(kept["settings"]), kept["place"]
         if not isinstance(place, str) or "\0" in place:
             raise NetworkError(f"a network's place must be a path, got {place!r:.60}: train the model again.")
-        asked = (settings.regions, settings.picture)
-        maps, whole = (_widths(*pair) for pair in zip(asked, kept["widths"], strict=True))
+        names = (settings.regions, settings.picture)
+        maps, whole = (_widths(*pair) for pair in zip(names, kept["widths"], strict=True))
         return cls(settings, Path(place), maps, whole)
 
     def found(self, place: Path | None = None) -> "Network":
         """Return the network with its file, by the TOML at its place or another; it must be the same."""
         if place is None and self.model is not None:
             return self
+        return self._once.do("found", self._find) if place is None else self._find(place)
+
+    def _find(self, place: Path | None = None) -> "Network":
         try:
             other = load_network(place or self.place)
         except NetworkError as error:
@@ -90,30 +109,33 @@ class Network:
             )
         return other
 
-    def describe(self, image: NDArray[np.uint8], labels: NDArray[np.integer]) -> Features:
-        """Return the features of a picture (RGB) and of its regions; ImageError where they are no numbers."""
+    def describe(self, pixels: NDArray[np.uint8], labels: NDArray[np.integer]) -> NetworkFeatures:
+        """Return the features of a picture (RGB) and of its regions; ImageError where they are not finite."""
         if self.model is None:
-            raise NetworkError("the network's file was not looked for yet: take what found() returns.")
-        if not self.session:
-            content, _ = network_session.content_of(self.model, self.settings.sha256)
-            self.session.append(network_session.opened(content, self.settings, self.model))
-        batch = prepared(image, self.settings)
-        outputs = network_session.run(self.session[0], self.settings, batch, self.model)
+            raise NetworkError("the network's file was not looked for yet: use what found() returns.")
+        session = self._once.do("session", self._open)
+        batch = prepared(pixels, self.settings)
+        outputs = network_session.run(session, self.settings, batch, self.model)
         for name, output in outputs.items():
-            with np.errstate(over="ignore"):  # what is beyond the range of float32 is infinite
+            with np.errstate(over="ignore"):  # values beyond the range of float32 become infinite
                 outputs[name] = numbers = output[0].astype(np.float32)
-            if not (np.abs(numbers) <= MOST).all():  # NaN is not
+            if not (np.abs(numbers) <= MOST).all():  # NaN fails the comparison
                 raise ImageError(
                     f"makes the network's output {name!r:.60} NaN, infinite or beyond {MOST:g}: leave it out."
                 )
             self._check_width(name, len(numbers))
-        return Features(
+        return NetworkFeatures(
             tuple(region_means(outputs[name], labels) for name in self.settings.regions),
             tuple(_whole(outputs[name]) for name in self.settings.picture),
         )
 
+    def _open(self) -> Any:
+        assert self.model is not None
+        content, _ = network_session.content_of(self.model, self.settings.sha256)
+        return network_session.opened(content, self.settings, self.model)
+
     def _check_width(self, name: str, channels: int) -> None:
-        """Refuse channels that follow the picture: the first one, which is grey, told how many there are."""
+        """Refuse channels that follow the picture; the first one, which is grey, gave their number."""
         known = {**self.widths, **self.picture_widths}.get(name, channels)
         if channels != known:
             raise NetworkError(
@@ -127,9 +149,9 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     place = Path(path).absolute()
     model, given = read_toml(place)
     content, sha256 = network_session.content_of(model, given.get("sha256"))
-    settings = Settings.of({**given, "sha256": sha256})
+    settings = NetworkSettings.of({**given, "sha256": sha256})
     session = network_session.opened(content, settings, model)
-    network = Network(settings, place, {}, {}, model, [session])
+    network = Network(settings, place, {}, {}, model, _Once(session=session))
     try:
         found = network.describe(np.full((64, 64, 3), 127, np.uint8), np.zeros((64, 64), np.int32))
     except ImageError as error:
@@ -141,20 +163,20 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     return replace(network, widths=widths, picture_widths=whole)
 
 
-def prepared(image: NDArray[np.uint8], settings: Settings) -> NDArray[np.float32]:
+def prepared(pixels: NDArray[np.uint8], settings: NetworkSettings) -> NDArray[np.float32]:
     """Return a picture as the network reads it: resized, normalised, 1 × channels × height × width."""
-    height, width = image.shape[:2]
+    height, width = pixels.shape[:2]
     rows, columns = input_shape(height, width, settings)
     way = cv2.INTER_AREA if rows * columns < height * width else cv2.INTER_CUBIC
-    resized = cv2.resize(image, (columns, rows), interpolation=way)
+    resized = cv2.resize(pixels, (columns, rows), interpolation=way)
     mean, std = (np.array(numbers, dtype=np.float32) for numbers in (settings.mean, settings.std))
     return np.ascontiguousarray(((resized.astype(np.float32) - mean) / std).transpose(2, 0, 1)[None])
 
 
-def input_shape(height: int, width: int, settings: Settings) -> tuple[int, int]:
+def input_shape(height: int, width: int, settings: NetworkSettings) -> tuple[int, int]:
     """Return the height and width at which a picture of this size enters the network.
 
-    >>> input_shape(213, 320, Settings("0" * 64, "image", 320, 32, regions=("block10",)))
+    >>> input_shape(213, 320, NetworkSettings("0" * 64, "image", 320, 32, regions=("block10",)))
     (256, 384)
     """
     if isinstance(settings.size, tuple):

@@ -1,4 +1,4 @@
-"""The small TOML file that says how an ONNX network reads pictures, and the checks of what it says."""
+"""The small TOML file that defines how an ONNX network reads pictures, and its checks."""
 
 import math
 import re
@@ -8,21 +8,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagmix.errors import NetworkError, printable
-from tagmix.storage import get
+from tagmix.storage import read_limited
 
 MAX_TOML_BYTES = 8 * 1024  # ours has 339; reading nested names takes the square of their length
 MAX_SIDE, MAX_MULTIPLE = 2048, 128
 MAX_OUTPUTS, MAX_NAME = 16, 200
 # Bytes lie between 0 and 255; numbers far beyond that normalise nothing.
 MAX_NUMBER = 1e6
-# The views that words have already.
-TAKEN = frozenset({"sift", "colour", "place"})
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How a network reads a picture, and what of its output is used.
+class NetworkSettings:
+    """How a network reads a picture, and which of its outputs are used.
 
     ``size`` is the root of the input's pixels, sides in the picture's proportion and multiples of
     ``multiple``; or height and width of a network that takes one size only. A channel enters as
@@ -61,14 +59,11 @@ class Settings:
             _expect(names, self, name, f"a list of at most {MAX_OUTPUTS} names of outputs")
             _expect(len(set(own)) == len(own), self, name, "names that differ")
         _expect(
-            not TAKEN & set(self.regions), self, "regions", f"other names than {', '.join(sorted(TAKEN))}"
-        )
-        _expect(
             bool(self.regions or self.picture), self, "regions", "at least one output, here or in picture"
         )
 
     @classmethod
-    def of(cls, given: Any) -> "Settings":
+    def of(cls, given: Any) -> "NetworkSettings":
         """Return settings from plain values: of a TOML, or of a model's file."""
         if not isinstance(given, dict):
             raise NetworkError(f"a network's settings must be names and values, got {given!r:.60}: add them.")
@@ -90,15 +85,15 @@ class Settings:
         return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self).items()}
 
 
-class Described(NamedTuple):
-    """What a TOML says: the file of the network, and everything else before the file's digest is known."""
+class NetworkToml(NamedTuple):
+    """The contents of a TOML: the file of the network, and everything else, before the digest is taken."""
 
     model: Path
     given: dict[str, Any]
 
 
-def read_toml(path: Path) -> Described:
-    """Return what a network's TOML says; the model file is named relative to it."""
+def read_toml(path: Path) -> NetworkToml:
+    """Return the contents of a network's TOML; the path of the model file is relative to it."""
     place, content = shown(path), bytes_of(path, MAX_TOML_BYTES)
     try:
         given = tomllib.loads(content.decode())
@@ -112,13 +107,13 @@ def read_toml(path: Path) -> Described:
         raise NetworkError(
             f'{place} must name the network\'s file as model = "….onnx", got {model!r:.60}: add the line.'
         )
-    return Described(path.parent / model, given)
+    return NetworkToml(path.parent / model, given)
 
 
 def bytes_of(path: Path, most: int) -> bytes:
     """Return the content of a plain file of at most so many bytes; NetworkError if there is none."""
     try:
-        return get(path, most)
+        return read_limited(path, most)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or (str(error) if path.exists() else "there is none")
         raise NetworkError(f"{shown(path)} cannot be read ({reason}): check the path.") from error
@@ -129,7 +124,7 @@ def shown(path: Path) -> str:
     return f"{printable(path)!r:.200}"
 
 
-def _expect(holds: bool, settings: Settings, name: str, what: str) -> None:
+def _expect(holds: bool, settings: NetworkSettings, name: str, what: str) -> None:
     if not holds:
         raise NetworkError(
             f"a network's {name} must be {what}, got {getattr(settings, name)!r:.80}: change it."

@@ -1,9 +1,8 @@
-"""Open a stranger's ONNX file: bounded, within itself, and on one thread.
+"""Open an untrusted ONNX file: bounded in size, self-contained, and run on one thread.
 
-The file is read whole and its digest taken from the bytes that are then run. What it must not hold is looked
-for in all of it: references to other files, of which no digest is known and which may lie anywhere, and
-loops, which might never end. Libraries of custom operators are never loaded, so a network is made of
-onnxruntime's own operators or is refused.
+The file is read whole, and its digest is taken from the bytes that are then run. Refused are references to
+other files, which the digest does not cover, and loops, which might never end. Libraries of custom operators
+are never loaded, so a network is made of onnxruntime's own operators or is refused.
 """
 
 import hashlib
@@ -17,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagmix.errors import NetworkError, printable
-from tagmix.images.network_file import Settings, bytes_of, shown
+from tagmix.images.network_file import NetworkSettings, bytes_of, shown
 
 MAX_MODEL_BYTES = 2**30  # Protobuf, which ONNX is written in, ends at twice this
 MAX_CHANNELS, MAX_NUMBERS = 2**14, 2**26  # of an output
 LOOPS = frozenset({"Loop", "Scan"})
-# What they give differs from run to run.
+# Their output differs from run to run.
 CHANCE = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"}
 )
@@ -31,12 +30,12 @@ LISTED = 8  # names in an error
 
 
 def needed(module: str) -> Any:
-    """Return a module of the extra, or say how to get it."""
+    """Return a module of the extra; NetworkError with the way to install it if it is missing."""
     try:
         return import_module(module)
     except ImportError as error:
         raise NetworkError(
-            f"networks need the package {module.partition('.')[0]}, which is not there ({error!s:.100}): "
+            f"networks need the package {module.partition('.')[0]}, which is not installed ({error!s:.100}): "
             "from the clone of tagmix, python -m pip install '.[network]'."
         ) from error
 
@@ -53,8 +52,8 @@ def content_of(model: Path, sha256: object = None) -> tuple[bytes, str]:
     return content, digest
 
 
-def opened(content: bytes, settings: Settings, model: Path) -> Any:
-    """Return an onnxruntime session of these bytes with the outputs that are asked for, on one thread."""
+def opened(content: bytes, settings: NetworkSettings, model: Path) -> Any:
+    """Return an onnxruntime session of these bytes with the outputs of the settings, on one thread."""
     runtime = needed("onnxruntime")
     proto = _checked(content, settings, shown(model))
     options = runtime.SessionOptions()
@@ -73,7 +72,9 @@ def opened(content: bytes, settings: Settings, model: Path) -> Any:
     return session
 
 
-def run(session: Any, settings: Settings, batch: NDArray[np.float32], model: Path) -> dict[str, NDArray[Any]]:
+def run(
+    session: Any, settings: NetworkSettings, batch: NDArray[np.float32], model: Path
+) -> dict[str, NDArray[Any]]:
     """Return the outputs for one prepared picture by name, their form checked but not their values."""
     names = list(dict.fromkeys((*settings.regions, *settings.picture)))
     try:
@@ -90,18 +91,18 @@ def run(session: Any, settings: Settings, batch: NDArray[np.float32], model: Pat
 
 
 def first_line(error: Exception) -> str:
-    """Return what an error says, in one short line."""
+    """Return the message of an error, in one short line."""
     return printable(" ".join(str(error).split()))[:200]
 
 
-def _checked(content: bytes, settings: Settings, name: str) -> Any:
-    """Return the parsed network, inner layers that are asked for among its outputs."""
+def _checked(content: bytes, settings: NetworkSettings, name: str) -> Any:
+    """Return the parsed network, with the layers of the settings among its outputs."""
     onnx = needed("onnx")
     try:
         proto = onnx.load_model_from_string(content)
     except Exception as error:
         raise NetworkError(
-            f"the network {name} must be an ONNX file, it is none: export it again."
+            f"the network {name} must be an ONNX file, but is not: export it again."
         ) from error
     for message in _messages(proto):
         kind = message.DESCRIPTOR.name
@@ -117,7 +118,7 @@ def _checked(content: bytes, settings: Settings, name: str) -> Any:
             )
         if kind == "NodeProto" and message.op_type in CHANCE:
             raise NetworkError(
-                f"the network {name} must say the same of the same picture, it has the operator "
+                f"the network {name} must give the same output for the same picture, it has the operator "
                 f"{message.op_type}: export it for inference."
             )
         if kind == "FunctionProto":  # a few that call each other are a billion operators
@@ -140,11 +141,11 @@ def _messages(proto: Any) -> Iterator[Any]:
                 pending.extend([value] if hasattr(value, "ListFields") else value)
 
 
-def _expose(graph: Any, asked: tuple[str, ...], name: str, onnx: Any) -> None:
-    """Make the layers that are asked for outputs of the graph; those that do not exist are refused."""
+def _expose(graph: Any, wanted: tuple[str, ...], name: str, onnx: Any) -> None:
+    """Make these layers outputs of the graph; those that do not exist are refused."""
     outputs = {output.name for output in graph.output}
     layers = {value for node in graph.node for value in node.output if value}
-    for layer in dict.fromkeys(asked):
+    for layer in dict.fromkeys(wanted):
         if layer not in outputs | layers:
             near = get_close_matches(layer, layers, LISTED)
             some = [*sorted(outputs), *(value for value in near if value not in outputs)][:LISTED]
@@ -156,7 +157,7 @@ def _expose(graph: Any, asked: tuple[str, ...], name: str, onnx: Any) -> None:
             graph.output.append(onnx.ValueInfoProto(name=layer))
 
 
-def _check_input(inputs: list[Any], settings: Settings, name: str) -> None:
+def _check_input(inputs: list[Any], settings: NetworkSettings, name: str) -> None:
     known = {one.name: one for one in inputs}
     own = known.get(settings.input)
     if own is None or len(known) != 1:

@@ -1,4 +1,4 @@
-"""Random patches of a picture, the same ones wherever the file lies and whatever it is called."""
+"""Random patches of a picture; they depend on its bytes, not on its path."""
 
 import hashlib
 import math
@@ -11,7 +11,7 @@ SMALLEST = 5.0  # the paper's smallest patch, in pixels
 
 
 def content_key(content: bytes) -> bytes:
-    """Return the digest that a picture is known by: of its bytes, never of its name or place."""
+    """Return the digest that identifies a picture: of its bytes, never of its path."""
     return hashlib.sha256(content).digest()
 
 

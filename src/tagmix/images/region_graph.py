@@ -3,19 +3,19 @@
 import numpy as np
 
 from tagmix.arrays import Floats
-from tagmix.images.superpixels import Canvas, Superpixels, cut_superpixels, measure
+from tagmix.images.superpixels import Superpixels, WorkingPicture, cut_superpixels, measure
 from tagmix.kernels.compiled.segmentation import merge_regions
 from tagmix.kernels.compiled.superpixels import label_pieces
 from tagmix.kernels.reference.superpixels import Labels
 
-# How much more it costs to merge across a contour of one unit of Lab a pixel
+# How much more it costs to merge across a contour of one unit of Lab per pixel
 CONTOUR_COST = 0.1
 TEXTURE_SHARE = 0.5
 # Left over for ``tidy``, which first takes the regions away that are too small
 SPARE_REGIONS = 4
 
 
-def merge_superpixels(canvas: Canvas, n_regions: int) -> Labels:
+def merge_superpixels(canvas: WorkingPicture, n_regions: int) -> Labels:
     """Return labels at working size: superpixels merged, cheapest border first, down to about ``n_regions``.
 
     Long borders go first among equals, which keeps regions round.
@@ -26,10 +26,12 @@ def merge_superpixels(canvas: Canvas, n_regions: int) -> Labels:
     return _merged(pixels, factors, features, pixels.areas, n_regions + SPARE_REGIONS, 0.0)
 
 
-def tidy(labels: Labels, canvas: Canvas, pixel_areas: Floats, n_regions: int, min_area: float) -> Labels:
+def tidy(
+    labels: Labels, canvas: WorkingPicture, pixel_areas: Floats, n_regions: int, min_area: float
+) -> Labels:
     """Return connected regions, none below ``min_area``, at most ``n_regions``: the promises of ``segment``.
 
-    ``pixel_areas`` says how many pixels of the picture each pixel of the canvas stands for.
+    ``pixel_areas`` is the number of pixels of the picture for each pixel of the canvas.
     """
     pieces = measure(label_pieces(labels), canvas)
     areas = np.bincount(pieces.labels.ravel(), pixel_areas.ravel(), len(pieces.areas)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Cut a picture into a few connected regions; pictures of any size, always the same regions."""
+"""Cut a picture of any size into a few connected regions, deterministically."""
 
 import math
 from collections.abc import Callable
@@ -10,17 +10,17 @@ from tagmix.arrays import Floats
 from tagmix.errors import ImageError, ParameterError
 from tagmix.images.ncuts import cut_normalised
 from tagmix.images.region_graph import merge_superpixels, tidy
-from tagmix.images.superpixels import RGB, Canvas, prepare
+from tagmix.images.superpixels import RGB, WorkingPicture, prepare
 from tagmix.kernels.compiled.segmentation import enlarge
 from tagmix.kernels.compiled.superpixels import number_by_position
 from tagmix.kernels.reference.superpixels import Labels
 
-Segmenter: TypeAlias = Callable[[Canvas, int], Labels]
+Segmenter: TypeAlias = Callable[[WorkingPicture, int], Labels]
 
 OUTLINE = (255, 255, 0)
 
 
-def cut_grid(canvas: Canvas, n_regions: int) -> Labels:
+def cut_grid(canvas: WorkingPicture, n_regions: int) -> Labels:
     """Return at most ``n_regions`` equal rectangles, as nearly square and as many as can be."""
     height, width = canvas.shape
 
@@ -41,7 +41,7 @@ SEGMENTERS: dict[str, Segmenter] = {
 }
 
 
-def segment(image: RGB, method: str = "ncuts", n_regions: int = 10, min_share: float = 0.01) -> Labels:
+def segment(pixels: RGB, method: str = "ncuts", n_regions: int = 10, min_share: float = 0.01) -> Labels:
     """Return the region of each pixel, 0 … k − 1 with k about ``n_regions`` and never more.
 
     Every region is connected through shared sides and covers at least ``min_share`` of the picture; regions
@@ -53,23 +53,23 @@ def segment(image: RGB, method: str = "ncuts", n_regions: int = 10, min_share: f
     >>> segment(picture, n_regions=2)[0, [0, 9, 10, 29]].tolist()
     [0, 0, 1, 1]
     """
-    _check(image, method, n_regions, min_share)
-    height, width = image.shape[:2]
-    canvas = prepare(image)
+    _check(pixels, method, n_regions, min_share)
+    height, width = pixels.shape[:2]
+    canvas = prepare(pixels)
     least = math.ceil(min_share * height * width)
     labels = SEGMENTERS[method](canvas, n_regions)
     labels = tidy(labels, canvas, _pixel_areas(canvas, height, width), n_regions, least)
     return number_by_position(enlarge(labels, height, width, max(1, least)))
 
 
-def draw_regions(image: RGB, labels: Labels) -> RGB:
+def draw_regions(pixels: RGB, labels: Labels) -> RGB:
     """Return a copy of the picture with every pixel that touches another region in yellow."""
-    if labels.shape != image.shape[:2]:
+    if labels.shape != pixels.shape[:2]:
         raise ImageError(
-            f"labels must have the size of the picture, {image.shape[:2]}, got {labels.shape}: "
+            f"labels must have the size of the picture, {pixels.shape[:2]}, got {labels.shape}: "
             "pass those that segment returned for it."
         )
-    drawn = image.copy()
+    drawn = pixels.copy()
     beside, below = labels[:, 1:] != labels[:, :-1], labels[1:] != labels[:-1]
     for part, edge in (
         (drawn[:, 1:], beside),
@@ -81,7 +81,7 @@ def draw_regions(image: RGB, labels: Labels) -> RGB:
     return drawn
 
 
-def _pixel_areas(canvas: Canvas, height: int, width: int) -> Floats:
+def _pixel_areas(canvas: WorkingPicture, height: int, width: int) -> Floats:
     """Return how many pixels ``enlarge`` makes of each pixel of the canvas, before it rounds corners."""
     h, w = canvas.shape
     rows = np.bincount(((2 * np.arange(height) + 1) * h) // (2 * height), minlength=h)
@@ -89,10 +89,10 @@ def _pixel_areas(canvas: Canvas, height: int, width: int) -> Floats:
     return np.outer(rows, columns).astype(np.float64)
 
 
-def _check(image: RGB, method: str, n_regions: int, min_share: float) -> None:
-    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
+def _check(pixels: RGB, method: str, n_regions: int, min_share: float) -> None:
+    if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or pixels.size == 0:
         raise ImageError(
-            f"image must be height × width × 3 bytes of RGB, got {image.dtype} of shape {image.shape}: "
+            f"a picture must be height × width × 3 bytes of RGB, got {pixels.dtype} of shape {pixels.shape}: "
             "decode it with tagmix.images.decode."
         )
     if method not in SEGMENTERS:

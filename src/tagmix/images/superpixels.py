@@ -1,4 +1,4 @@
-"""A small copy of a picture cut into superpixels, each in one piece, with what the segmenters compare."""
+"""A small copy of a picture and its superpixels, each connected, with the features segmenters compare."""
 
 import math
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ TEXTURE_SCALE = 10.0
 LEAST_PIECE = 0.25
 
 
-class Canvas(NamedTuple):
+class WorkingPicture(NamedTuple):
     """A picture at working size: planes of Lab and of texture, and the height of contours."""
 
     colour: Planes
@@ -74,14 +74,14 @@ def superpixel_side(height: int, width: int) -> float:
     return max(1.0, math.sqrt(height * width / SUPERPIXELS))
 
 
-def prepare(image: RGB) -> Canvas:
+def prepare(pixels: RGB) -> WorkingPicture:
     """Return the picture at working size in Lab, where equal distances look about equally different.
 
     Texture is the mean of gradients in four directions around a pixel; contour is the gradient of all three
     channels together.
     """
-    height, width = working_size(*image.shape[:2])
-    small = cv2.resize(np.ascontiguousarray(image), (width, height), interpolation=cv2.INTER_AREA)
+    height, width = working_size(*pixels.shape[:2])
+    small = cv2.resize(np.ascontiguousarray(pixels), (width, height), interpolation=cv2.INTER_AREA)
     lab = cv2.cvtColor(small.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB)
     side = superpixel_side(height, width)
     colour = _stacked(cv2.split(cv2.GaussianBlur(lab, (0, 0), BLUR * side)))
@@ -95,7 +95,7 @@ def prepare(image: RGB) -> Canvas:
     window = 2 * reach + 1, 2 * reach + 1
     # Superpixels of a pixel or two have edges, no texture
     texture = _stacked([cv2.blur(np.abs(step), window) * np.float32(reach > 0) for step in directions])
-    return Canvas(colour, texture, np.sqrt(squares))
+    return WorkingPicture(colour, texture, np.sqrt(squares))
 
 
 def _stacked(planes: Sequence[NDArray[Any]]) -> Planes:
@@ -108,7 +108,7 @@ def _gradient(plane: Planes) -> tuple[Planes, Planes]:
     return np.asarray(across, np.float32), np.asarray(down, np.float32)
 
 
-def cut_superpixels(canvas: Canvas) -> Superpixels:
+def cut_superpixels(canvas: WorkingPicture) -> Superpixels:
     """Return about ``SUPERPIXELS`` connected superpixels of alike pixels."""
     height, width = canvas.shape
     step = superpixel_side(height, width)
@@ -117,7 +117,7 @@ def cut_superpixels(canvas: Canvas) -> Superpixels:
     return measure(labels, canvas)
 
 
-def measure(labels: Labels, canvas: Canvas) -> Superpixels:
+def measure(labels: Labels, canvas: WorkingPicture) -> Superpixels:
     """Return the regions 0 … n − 1 of the canvas with their means and borders."""
     n = int(labels.max()) + 1
     sums = region_sums(labels, np.concatenate([canvas.colour, canvas.texture]), n)
@@ -132,7 +132,7 @@ def measure(labels: Labels, canvas: Canvas) -> Superpixels:
     )
 
 
-def _absorb_small(labels: Labels, canvas: Canvas, least: float) -> Labels:
+def _absorb_small(labels: Labels, canvas: WorkingPicture, least: float) -> Labels:
     """Join every piece below ``least`` pixels to its most similar neighbour until none is left."""
     n = int(labels.max()) + 1
     sums = region_sums(labels, canvas.colour, n)

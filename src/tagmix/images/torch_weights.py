@@ -41,7 +41,7 @@ def _tensor(storage: Any, start: Any, shape: Any, steps: Any, *_: Any) -> _Tenso
 
 
 class _Reader(pickle.Unpickler):
-    """A pickle's reader that knows three names and refuses all others."""
+    """A reader of pickles that resolves three names and refuses all others."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Return what the name stands for, if it is one of the three."""
@@ -54,7 +54,7 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it names {module}.{name}")
 
     def persistent_load(self, pid: Any) -> _Storage:
-        """Return the storage that is spoken of; its numbers come later."""
+        """Return the storage of this id; its numbers come later."""
         _, kind, key, *_ = pid
         if not isinstance(kind, str) or not isinstance(key, str):
             raise pickle.UnpicklingError("a storage must have a type and a key")
@@ -71,7 +71,7 @@ def read_weights(content: bytes) -> dict[str, NDArray[Any]]:
         kinds = {one.storage.key: one.storage.kind for one in tensors.values()}
         storages = {key: _numbers(stream, kinds[key]) for key in keys}
         return {name: _piece(one, storages[one.storage.key]) for name, one in tensors.items()}
-    except Exception as error:  # a pickle of a stranger can fail in any way
+    except Exception as error:  # an untrusted pickle can fail in any way
         raise NetworkError(
             f"a PyTorch file of weights was expected, this is none ({type(error).__name__}: {error!s:.100}): "
             "download it again."

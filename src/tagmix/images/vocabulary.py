@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from tagmix.errors import ParameterError
 from tagmix.images.cache import Arrays, Cache, form_of, key_of
-from tagmix.images.work import one_thread
+from tagmix.images.process_pool import one_thread
 from tagmix.kernels.threads import over_ranges
 
 # Part of every key in the cache: raise it when the same descriptors would give other words.
@@ -18,8 +18,8 @@ VERSION = "vocabulary 1"
 # Distances to all words are taken for so many descriptors at a time: 2 MB at 1000 words, which stay in
 # the processor's cache. Always the same blocks, so that the number of threads changes no bit.
 BATCH = 512
-# Sweeps of k-means after which the random starts are compared; only the best one goes on. Starts differ
-# by 0.1 % in the end, on drawn scenes with 1000 words, and going on with all takes three times as long.
+# Sweeps of k-means after which the random starts are compared; only the best one is continued. Starts
+# differ by 0.1 % in the end, on drawn scenes with 1000 words, and continuing all takes three times as long.
 TRIAL = 5
 
 
@@ -47,7 +47,7 @@ class Vocabulary(NamedTuple):
 
 
 class _Clustering(NamedTuple):
-    """The words of points, how far they are off (up to a constant), and the centres of these words."""
+    """The word of each point, the total distance (up to a constant), and the centres of the words."""
 
     words: NDArray[np.int64]
     off: float
@@ -71,7 +71,7 @@ def learn_vocabulary(
     """
     if not len(descriptors):
         raise ParameterError(
-            "a vocabulary needs descriptors to learn from, got none: are all pictures broken?"
+            "a vocabulary needs descriptors to learn from, got none: check that the pictures can be read."
         )
     points = np.ascontiguousarray(descriptors, dtype=np.float32)
     different: Any = np.unique(points, axis=0)
@@ -100,7 +100,7 @@ def learn_vocabulary(
 
 
 def keep_vocabulary(cache: Cache, descriptors: NDArray[np.float32], n_words: int, **how: Any) -> Vocabulary:
-    """Return ``learn_vocabulary`` of these, from the cache if the same was learnt from the same before."""
+    """Return ``learn_vocabulary`` of these descriptors, from the cache if it has the result."""
 
     def make() -> Arrays:
         return learn_vocabulary(descriptors, n_words, **how)._asdict()
@@ -110,8 +110,8 @@ def keep_vocabulary(cache: Cache, descriptors: NDArray[np.float32], n_words: int
         form = {"centres": (np.dtype(np.float32), (n, descriptors.shape[1]))}
         return 1 <= n <= n_words and form_of(kept) == form and bool(np.isfinite(kept["centres"]).all())
 
-    asked = (descriptors.shape, n_words, how["restarts"], how["seed"])
-    key = key_of(VERSION, repr(asked), descriptors.tobytes())
+    setting = (descriptors.shape, n_words, how["restarts"], how["seed"])
+    key = key_of(VERSION, repr(setting), descriptors.tobytes())
     return Vocabulary(cache.keep(key, make, sound)[0]["centres"])
 
 
@@ -123,7 +123,7 @@ def _sweep(points: NDArray[np.float32], centres: NDArray[np.float32], n_threads:
     sizes = np.bincount(words, minlength=len(centres))
     moved = (members.T @ points) / np.maximum(sizes, 1)[:, None]
     unused = np.flatnonzero(sizes == 0)
-    if len(unused):  # a word that nobody uses goes where one is missed most
+    if len(unused):  # an unused word moves to the point that is farthest from its word
         distance = (points * points).sum(axis=1) + 2 * off
         moved[unused] = points[np.argsort(-distance, kind="stable")[: len(unused)]]
     return _Clustering(words, float(off.sum(dtype=np.float64)), moved.astype(np.float32))

@@ -14,8 +14,8 @@ from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.evaluation import metrics
-from tagmix.learners import state
-from tagmix.learners.inputs import as_bags, check_tags, useful_images
+from tagmix.learners import serialise
+from tagmix.learners.inputs import as_bags, check_tags, useful_pictures
 
 
 class BagsEstimator(BaseEstimator):
@@ -34,17 +34,22 @@ class TagLearner(BagsEstimator, ABC):
     """A scikit-learn estimator that ranks the tags of pictures.
 
     A method writes ``_fit(bags)``, which sets attributes that end in an underscore, and ``_scores(bags)``,
-    which returns pictures × tags, any numbers, larger for more likely tags. ``reads_dense`` says whether
-    it reads embeddings beside word counts.
+    which returns pictures × tags, any numbers, larger for more likely tags. ``SCHEMA`` declares the fitted
+    attributes for files (``learners/schema.py``); ``reads_dense`` says whether it reads embeddings beside
+    word counts, ``reads_pictures`` whether it reads views of whole pictures.
     """
 
+    SCHEMA: ClassVar[dict[str, Any]] = {}
     reads_dense: ClassVar[bool] = False
+    reads_pictures: ClassVar[bool] = False
+    # Whether a model file may hold this learner as an expert of its context.
+    storable_as_expert: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from Bags with tags, or from counts (images × words) and ``y``."""
         bags = as_bags(self, X, y, reset=True)
         self._check_trainable(bags)
-        useful = useful_images(bags)
+        useful = useful_pictures(bags)
         bags = bags if useful.all() else bags[useful]
         self.tag_names_ = tuple(bags.tag_names or ())
         self.widths_ = {name: int(view.shape[1]) for name, view in bags.views.items()}
@@ -73,13 +78,13 @@ class TagLearner(BagsEstimator, ABC):
         bags = as_bags(self, X, y)
         check_tags(bags, self.tag_names_)
         return metrics.top_k_accuracy(
-            bags.tags, self.decision_scores(bags), min(5, len(self.tag_names_) // 2)
+            bags.tags, self.decision_scores(bags), metrics.default_k(len(self.tag_names_))
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted learner into one file, safe to open from a stranger; ``tagmix.load`` reads it."""
         check_is_fitted(self)
-        state.save(self, Path(path))
+        serialise.save(self, Path(path))
 
     @abstractmethod
     def _fit(self, bags: Bags) -> None:
@@ -93,7 +98,7 @@ class TagLearner(BagsEstimator, ABC):
         """Raise ValueError if what came from a file does not fit together; a method checks its shapes."""
 
     def _check_trainable(self, bags: Bags) -> None:
-        if bags.tags is None or not useful_images(bags).any():
+        if bags.tags is None or not useful_pictures(bags).any():
             raise BagsError(
                 "no image has both a tag and a region, so there is nothing to learn: pass bags with tags."
             )

@@ -1,78 +1,76 @@
-"""EMM: the exponential-multinomial mixture as a scikit-learn estimator over Bags."""
+"""EMM: the paper's exponential-multinomial mixture as a scikit-learn estimator over Bags."""
 
-import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
+from sklearn.utils import check_random_state
 
-from tagmix.arrays import Floats, Ints
+from tagmix.arrays import Floats
 from tagmix.bags import Bags
-from tagmix.evaluation import metrics
-from tagmix.learners import files, fitting
-from tagmix.learners.base import BagsEstimator
-from tagmix.learners.calibration import probabilities
-from tagmix.learners.explain import Explainer, Explanation
-from tagmix.learners.inputs import as_bags, check_no_rates, check_rates, check_tags, check_vocabulary
-from tagmix.learners.parameters import check_calibrated, packed_state, rewire, unpacked_state
-from tagmix.learners.training import shard_size
-from tagmix.model.estep import guided_posterior
-from tagmix.model.params import dense_views
-from tagmix.model.predict import infer_pictures, infer_regions, tag_scores
+from tagmix.errors import ParameterError
+from tagmix.evaluation.folds import duplicate_groups, grouped_folds
+from tagmix.learners import em
+from tagmix.learners.calibrate import Calibration, fit_calibration, log_scores
+from tagmix.learners.inputs import as_bags, check_trainable, useful_pictures
+from tagmix.learners.mixture import Explained, MixtureEstimator
+from tagmix.learners.monitor import Monitor
+from tagmix.learners.parameters import CHOICES, check_parameters, checked_evidence, settings_of_paper
+from tagmix.learners.schema import Array, Choices, Flag, Group, Maybe, Number
+from tagmix.learners.stored_parts import CALIBRATION, PARAMS
+from tagmix.model import mstep
+from tagmix.model.estep import Posterior, posterior_captioned
+from tagmix.model.params import Params, view_of, views_read
+from tagmix.model.predict import infer, tag_scores
+
+# Cross-validated scores that the calibration is fitted to, at most: 8 bytes each, four arrays at a time.
+CALIBRATION_SCORES = 20_000_000
 
 
-class EMM(BagsEstimator):
+class EMM(MixtureEstimator):
     """Explain every region by one tag and every picture by a few out of very many.
 
-    Choose it when pictures carry tags as a whole and you want tags for new pictures *and* for their
-    regions. Training costs regions × words × tags *of the image* an iteration under hard
+    The model of the paper. For tags of your own photos choose ``ContextEMM``, which puts a context prior in
+    front of the regions. Training costs regions × words × tags *of the picture* per iteration under hard
     supervision, and does not grow with the number of all tags.
 
     Parameters
     ----------
-    learning : "margin" learns a weight for each tag by maximum margins (EMM_d); "likelihood" does
-        not (EMM_m).
-    inference : how an uncaptioned picture is explained: "variational" (a posterior) or "map" (a
-        convex problem whose answer has exact zeros: few tags, the others at probability 0).
-    normaliser : "bounded" keeps the normaliser of θ in the bound; "dropped" is the paper as printed,
-        with λ held at 1 because nothing else holds it then.
-    ranking : "shares" ranks tags by the share of regions they hold, "theta" by the paper's θ̂, which
-        counts the prior twice.
-    evidence : κ, the power that a region's words are raised to; one number or one a view. 1 is the
-        paper; smaller values mend its overconfidence. Choose it by cross-validation. Views of embeddings
-        are Gaussian; "view:linear" adds a linear scorer of one.
-    context : what the whole picture says of its tags, the prior of its regions: "kernel", "neighbours",
-        "linear", a learner over Bags, a regressor of scikit-learn, or several, pooled. None is the paper.
-    context_power : τ, the power of the context in a region's tag; None chooses it, by calibration's folds.
-    supervision : "hard" explains a captioned picture by its own tags only; a number multiplies the
-        paper's guidance w(y+δ)/M (1 is the paper) and lets every tag in, at a cost of all tags.
+    learning : "margin" learns a weight for each tag by maximum margins (EMM_d); "likelihood" does not
+    (EMM_m). inference : how an uncaptioned picture is explained: "variational" (a posterior) or "map" (a
+    convex problem
+        whose answer has exact zeros: few tags, the others at probability 0).
+    normaliser : "bounded" keeps the normaliser of θ in the bound; "dropped" is the paper as printed, with λ
+        held at 1 because nothing else holds it then.
+    ranking : "shares" ranks tags by the share of regions they hold, "theta" by the paper's θ̂, which counts
+    the
+        prior twice.
+    evidence : κ, the power that a region's words are raised to; one number or one per view. 1 is the paper;
+        smaller values correct its overconfidence. Choose it by cross-validation.
+    supervision : "hard" explains a captioned picture by its own tags only; a number multiplies the paper's
+        guidance w(y+δ)/M (1 is the paper) and allows every tag, at a cost of all tags.
     max_iter, tol : stop when an iteration gains less than ``tol`` of the bound.
     eta, learn_eta : the Dirichlet prior of words, to start from; learnt by default.
     chi : shape and rate of the Gamma prior of λ.
     nu1, nu2 : the margin problem's weights on ‖w‖² and on the slack (Eq. 4).
     margin_posterior : constrain the posterior of prediction ("free") or of the caption ("guided", paper).
     margin_rounds : how often the margins' multipliers δ are fed back into the E-step.
-    margin_tol : the relative duality gap at which the margin problem is solved.
     calibration_folds : folds for probabilities and thresholds, each trains once more; 0 leaves them out.
-    estep_tol, estep_max_iter : when the explanation of one image has settled, in regions.
-    memory_mb : how much a shard's arrays may take.
-    warm_start : start from the last fit, which must have had the same tags and words.
-    random_state : how images are dealt to folds; with a context, also which it is tuned on.
+    memory_mb : how much the arrays of one shard may take.
+    random_state : how pictures are dealt to folds.
     n_jobs : threads; -1 takes all cores. It never changes a bit of the result.
-    kernels : "compiled", or "reference", the slow definition in NumPy.
-    verbose : 1 shows a bar on a terminal, 2 prints a line an iteration.
-    callback : called with (iteration, bound).
+    verbose : 1 shows a bar on a terminal, 2 prints one line per iteration.
 
     Attributes
     ----------
     params_ : λ, the words of each tag, w.
     bound_history_ : the bound after each E-step. ``n_iter_``, ``converged_``.
-    margin_ : the margin problem's solution, with its gap; None for "likelihood". ``tag_names_``: the tags.
-    calibration_ : slopes, biases, thresholds and evening of the tags; None if it was left out.
-    context_ : the fitted context with its powers; None for the paper.
+    margin_ : the margin problem's solution, with its gap; None for "likelihood".
+    calibration_ : probabilities, thresholds and rare-tag weights; None if it was left out.
     calibrated_for_ : the inference and the ranking that it was learnt with.
+    tag_names_, classes_ : the tags.
 
     Examples
     --------
@@ -84,7 +82,18 @@ class EMM(BagsEstimator):
     True
     """
 
-    reads_dense: ClassVar[bool] = True
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        "params_": PARAMS,
+        "evidence_": Group(Number(1e-300, 1)),
+        "calibration_": Maybe(CALIBRATION),
+        "calibrated_for_": Choices((CHOICES["inference"], CHOICES["ranking"])),
+        "bound_history_": Array(("iterations",)),
+        "converged_": Flag(),
+    }
+
+    params_: Params
+    evidence_: dict[str, float]
+    calibrated_for_: tuple[str, str]
 
     def __init__(
         self,
@@ -94,8 +103,6 @@ class EMM(BagsEstimator):
         normaliser: str = "bounded",
         ranking: str = "shares",
         evidence: float | Mapping[str, float] = 1.0,
-        context: Any = None,
-        context_power: float | None = None,
         supervision: float | str = "hard",
         max_iter: int = 100,
         tol: float = 1e-5,
@@ -106,25 +113,17 @@ class EMM(BagsEstimator):
         nu2: float = 1.0,
         margin_posterior: str = "free",
         margin_rounds: int = 1,
-        margin_tol: float = 1e-3,
         calibration_folds: int = 5,
-        estep_tol: float = 1e-4,
-        estep_max_iter: int = 200,
         memory_mb: float = 256.0,
-        warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
-        kernels: str = "compiled",
         verbose: int = 0,
-        callback: Callable[[int, float], None] | None = None,
     ) -> None:
         self.learning = learning
         self.inference = inference
         self.normaliser = normaliser
         self.ranking = ranking
         self.evidence = evidence
-        self.context = context
-        self.context_power = context_power
         self.supervision = supervision
         self.max_iter = max_iter
         self.tol = tol
@@ -135,175 +134,113 @@ class EMM(BagsEstimator):
         self.nu2 = nu2
         self.margin_posterior = margin_posterior
         self.margin_rounds = margin_rounds
-        self.margin_tol = margin_tol
         self.calibration_folds = calibration_folds
-        self.estep_tol = estep_tol
-        self.estep_max_iter = estep_max_iter
         self.memory_mb = memory_mb
-        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.kernels = kernels
         self.verbose = verbose
-        self.callback = callback
 
-    def fit(self, X: Any, y: Any = None, *, rates: Any = None) -> Self:
-        """Learn from Bags with tags, or from counts (images × words) and ``y``.
+    def fit(self, X: Any, y: Any = None, *, progress: Callable[[str, int, int], None] | None = None) -> Self:
+        """Learn from Bags with tags, or from counts (pictures × words) and ``y``.
 
-        ``y`` is images × tags of 0 and 1, a list of tag names for each image, or one label an image.
-        ``rates`` (images × tags, positive) gives every image its own prior rates in place of λ, which
-        then stays at 1: a tag of rate 2 is expected half as often as one of rate 1.
+        ``y`` is pictures × tags of 0 and 1, a list of tag names per picture, or one label per picture.
+        ``progress`` is called with ("model", iteration, ``max_iter``) after each iteration.
         """
+        check_parameters(self)
         bags = as_bags(self, X, y, reset=True)
-        fitting.fit(self, bags, rates)
+        settings = settings_of_paper(self, checked_evidence(self.evidence, bags.views))
+        check_trainable(bags)
+        useful = useful_pictures(bags)
+        bags = bags if useful.all() else bags[useful]
+        corpus, margin = em.Corpus(bags, settings, self.memory_mb * 2**20), None
+        with Monitor(self.tol, self.max_iter, self.verbose, progress) as monitor:
+            start = mstep.start(bags, settings, self.eta)
+            params = em.expectation_maximisation(corpus, start, monitor, self.max_iter, self.learn_eta)
+            monitor.warn_if_early()
+            converged = monitor.converged
+            if self.learning == "margin":
+                params, margin = em.learn_weights(corpus, params, monitor, self._margins(), self.learn_eta)
+        calibration = self._calibrate(bags) if self.calibration_folds else None
+        # All at once and last: whoever interrupts a fit keeps the model that was there before.
+        self.params_, self.settings_, self.margin_, self.calibration_ = params, settings, margin, calibration
+        self.bound_history_, self.n_iter_ = monitor.history, len(monitor.history)
+        self.converged_ = converged
+        self.tag_names_ = tuple(bags.tag_names or ())
+        self.widths_ = {view: bags.views[view].shape[1] for view in views_read(settings)}
+        self.evidence_ = dict(settings.evidence)
+        self.calibrated_for_ = (self.inference, self.ranking)
+        self.fitted_with_ = self.get_params(deep=False)
         return self
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; kernels and threads of a fitted model change at once, and no result does."""
-        super().set_params(**params)
-        if hasattr(self, "params_") and {"n_jobs", "kernels"} & params.keys():
-            rewire(self)
-        return self
+    def _margins(self) -> em.MarginSettings:
+        posterior, rounds = self.margin_posterior, self.margin_rounds
+        return em.MarginSettings(self.nu1, self.nu2, posterior, rounds, self.inference)
 
-    def _shards(self, bags: Bags) -> Iterator[slice]:
-        memory = self.memory_mb * 2**20
-        return bags.shards(shard_size(bags, False, memory, n_tags=self.params_.n_tags))
-
-    def _checked(self, X: Any, rates: Any) -> tuple[Bags, Floats | None]:
-        """Return bags and what their images bring along: logit π by context, own rates, or None."""
-        check_is_fitted(self)
-        bags = as_bags(self, X)
-        check_vocabulary(bags, self.widths_, dense_views(self.params_))
-        if self.context_ is not None:
-            check_no_rates(rates)
-            return bags, self.context_.prior.logits(bags)
-        return bags, check_rates(rates, len(bags), self.params_.n_tags)
-
-    def _rates(self, brought: Floats | None, where: slice) -> Floats | None:
-        """Return the prior rates of these images; None means the model's own."""
-        if brought is None:
+    def _calibrate(self, bags: Bags) -> Calibration | None:
+        """Return the calibration of scores by models of the other folds; None with a warning if too few."""
+        folds = self.calibration_folds
+        if len(bags) < 2 * folds:
+            warnings.warn(
+                f"{folds} calibration folds need at least {2 * folds} pictures with tags and regions, got "
+                f"{len(bags)}, so that predict and predict_marginals are left out: lower calibration_folds "
+                "(0 if you only rank), or add pictures.",
+                UserWarning,
+                stacklevel=3,
+            )
             return None
-        return brought[where] if self.context_ is None else self.context_.rates(brought[where])
+        rng = check_random_state(self.random_state)
+        seed, groups = int(rng.randint(2**31 - 1)), duplicate_groups(bags)
+        keep = max(1, int(CALIBRATION_SCORES / bags.n_tags) // folds, 2)
+        scores, rows = [], []
+        for train, test in grouped_folds(groups, folds, seed):
+            rows.append(np.sort(rng.permutation(test)[:keep]))
+            model = clone(self).set_params(calibration_folds=0, verbose=0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the whole fit has said it already
+                scores.append(model.fit(bags[train]).predict_proba(bags[rows[-1]]))
+        order = np.concatenate(rows)
+        truth = bags[order].captions.toarray().astype(np.float64)
+        return fit_calibration(log_scores(np.vstack(scores)), truth, groups[order], seed)[0]
 
-    def _free_regions(self, bags: Bags, brought: Floats | None) -> Iterator[tuple[slice, Floats]]:
-        for where in self._shards(bags):
-            rates = self._rates(brought, where)
-            yield where, infer_regions(bags[where], self.params_, self.settings_, self.inference, rates)
+    def _check_state(self) -> None:
+        """Check a model from a file, and set what follows from the rest of it."""
+        check_parameters(self)
+        views = {view_of(name) for name in self.params_.instances}
+        if self.params_.instances.keys() != self.evidence_.keys() or views != set(self.widths_):
+            raise ValueError("evidence must name the instance models, and these must read the views")
+        if self.calibration_ is not None and len(self.calibration_.logistic.slopes) != 1:
+            raise ValueError("the calibration must have one slope per tag")
+        self.settings_ = settings_of_paper(self, self.evidence_)
+        self.margin_, self.n_iter_ = None, len(self.bound_history_)
+        self.bound_history_ = [float(bound) for bound in self.bound_history_]
+        self.fitted_with_ = self.get_params(deep=False)
+        if list(self.widths_) == ["words"]:
+            self.n_features_in_ = self.widths_["words"]
 
-    def predict_proba(self, X: Any, *, rates: Any = None) -> Floats:
-        """Return p(Y|X), images × tags, rows summing to 1: how the picture is shared among tags.
+    def _instances(self) -> Params:
+        return self.params_
 
-        For the probability that a tag is right, see ``predict_marginals``.
-        """
-        scores = self._scores(*self._checked(X, rates))
-        if self.context_ is not None:  # odds; calibration has a slope a tag, which ranks better
-            known = self.calibration_
-            scores = scores / (1 + scores) if known is None else probabilities(scores, known)
-        return scores / scores.sum(axis=1, keepdims=True)
+    def _explain(self, bags: Bags) -> Iterator[Explained]:
+        rates = self.params_.rates[None, :]
+        for pictures, regions in self._shards(bags):
+            found = infer(bags[pictures], self.params_, self.settings_, self.inference, self.ranking)
+            scores = tag_scores(found.held, self.params_.weights, rates)
+            yield Explained(pictures, regions, found.phi, [scores])
 
-    def _scores(self, bags: Bags, brought: Floats | None) -> Floats:
-        """Return what pictures are ranked by: the paper's p(Y|X), or odds by context and regions."""
-        scores = np.empty((len(bags), self.params_.n_tags))
-        for where in self._shards(bags):
-            own = self._rates(brought, where)
-            how = (self.settings_, self.inference, self.ranking)
-            held = infer_pictures(bags[where], self.params_, *how, own)
-            if self.context_ is None or brought is None:
-                prior = self.params_.rates[None, :] if own is None else own
-                scores[where] = tag_scores(held, self.params_.weights, prior)
-            else:
-                odds = np.exp(self.context_.joined(brought[where], held))
-                scores[where] = odds * self.params_.weights
-        return scores
+    def _explain_captioned(self, shard: Bags) -> Posterior:
+        return posterior_captioned(shard, self.params_, self.settings_)
 
-    def top_tags(self, X: Any, k: int = 5, *, even: bool = False, rates: Any = None) -> Ints:
-        """Return the numbers of the k best tags of each image, best first; ``even`` as in ``even_scores``."""
-        return metrics.top_tags((self.even_scores if even else self.predict_proba)(X, rates=rates), k)
+    def _scores(self, features: list[Floats]) -> Floats:
+        return features[0]
 
-    def even_scores(self, X: Any, *, rates: Any = None) -> Floats:
-        """Return how far p(tag) stands out for its tag, images × tags: so ranked, rare tags count fully."""
-        marginals = self.predict_marginals(X, rates=rates)  # first: it asks for a fit and a calibration
-        return marginals * self.calibration_.evening
+    def _probabilities(self, features: list[Floats]) -> Floats:
+        return self._calibrated().probabilities(log_scores(features[0]))
 
-    def predict_marginals(self, X: Any, *, rates: Any = None) -> Floats:
-        """Return the calibrated probability of each tag, images × tags: .8 is right 8 times in 10."""
-        check_is_fitted(self)
-        check_calibrated(self)
-        return probabilities(self._scores(*self._checked(X, rates)), self.calibration_)
-
-    def predict(self, X: Any, *, rates: Any = None) -> Ints:
-        """Return the tags worth showing, images × tags of 0 and 1, by each tag's own threshold."""
-        p = self.predict_marginals(X, rates=rates)
-        return (p >= self.calibration_.thresholds).astype(np.int64)
-
-    def predict_regions(self, X: Any, captioned: bool = False, *, rates: Any = None) -> Floats:
-        """Return p(z), regions × tags, rows summing to 1; ``captioned`` uses the images' own tags.
-
-        The answer itself takes 8 bytes × regions × tags; ``top_region_tags`` does not.
-        """
-        return self._all_regions(*self._checked(X, rates), captioned)
-
-    def _all_regions(self, bags: Bags, brought: Floats | None, captioned: bool) -> Floats:
-        out = np.empty((bags.n_regions, self.params_.n_tags))
-        for regions, phi in self._region_posteriors(bags, captioned, brought):
-            out[regions] = phi
-        return out
-
-    def predict_both(self, X: Any, *, rates: Any = None) -> tuple[Floats, Floats]:
-        """Return ``predict_marginals`` and ``predict_regions``; a context is asked once instead of twice."""
-        check_is_fitted(self)
-        check_calibrated(self)
-        bags, own = self._checked(X, rates)
-        return probabilities(self._scores(bags, own), self.calibration_), self._all_regions(bags, own, False)
-
-    def top_region_tags(self, X: Any, k: int = 1, captioned: bool = False, *, rates: Any = None) -> Ints:
-        """Return the numbers of the k best tags of each region, best first."""
-        bags, own = self._checked(X, rates)
-        metrics.check_k(k)
-        out = np.empty((bags.n_regions, min(k, self.params_.n_tags)), dtype=np.int64)
-        for regions, phi in self._region_posteriors(bags, captioned, own):
-            out[regions] = metrics.top_tags(phi, k)
-        return out
-
-    def _region_posteriors(
-        self, bags: Bags, captioned: bool, brought: Floats | None
-    ) -> Iterator[tuple[slice, Floats]]:
-        if captioned:
-            check_tags(bags, self.tag_names_)
-        for where, phi in self._free_regions(bags, brought):
-            shard = bags[where]
-            if captioned:
-                own = self._rates(brought, where)
-                posterior = guided_posterior(shard, self.params_, self.settings_, rates=own)
-                fitting.overwrite_captioned(phi, shard, posterior)
-            yield slice(int(bags.offsets[where.start]), int(bags.offsets[where.stop])), phi
-
-    def explain(self, X: Any, tag: str | int, n_words: int = 10, *, rates: Any = None) -> list[Explanation]:
-        """Return, for each image, which regions, which words and how much context spoke for ``tag``."""
-        bags, own = self._checked(X, rates)
-        column = fitting.tag_column(self.tag_names_, tag)
-        explainer = Explainer(self.params_, self.settings_, column, self.tag_names_[column])
-        regions = ((where, phi, self._rates(own, where)) for where, phi in self._free_regions(bags, own))
-        return explainer.explain_all(bags, regions, n_words)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the top-k accuracy (``tagmix.top_k_accuracy``) against the bags' own tags, or ``y``.
-
-        k is 5, or half of the model's tags where they are fewer than 10: showing all would tell nothing.
-        """
-        check_is_fitted(self)
-        bags = as_bags(self, X, y)
-        check_tags(bags, self.tag_names_)
-        scores = self.predict_proba(bags)
-        return metrics.top_k_accuracy(bags.tags, scores, min(5, self.params_.n_tags // 2))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model into one file, safe to open from a stranger; ``tagmix.load`` reads it."""
-        check_is_fitted(self)
-        files.save_emm(self, Path(path))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return packed_state(super().__getstate__())
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(unpacked_state(state))
+    def _calibrated(self) -> Calibration:
+        now = (self.inference, self.ranking)
+        if self.calibration_ is not None and now != self.calibrated_for_:
+            raise ParameterError(
+                f"probabilities and thresholds were learnt for inference and ranking {self.calibrated_for_}, "
+                f"now they are {now}: set them back, fit again, or rank with top_tags."
+            )
+        return super()._calibrated()

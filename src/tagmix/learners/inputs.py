@@ -1,5 +1,6 @@
 """What learners accept: Bags, or the matrices that scikit-learn users have."""
 
+import warnings
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -8,13 +9,13 @@ from scipy.sparse import csr_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from tagmix.arrays import Floats, is_sparse
+from tagmix.arrays import is_sparse
 from tagmix.bag_checks import tags_by_name
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
 
-# Only ratios of rates matter; twelve orders of magnitude either way are more than any album has.
-RATES = (1e-12, 1e12)
+# The model itself: μ, its statistics and E[log β], tags × words each.
+MOST_BYTES = 64.0 * 2**30
 
 
 def as_bags(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> Bags:
@@ -128,29 +129,44 @@ def check_tags(bags: Bags, names: Sequence[str]) -> None:
             )
 
 
-def check_rates(rates: Any, n_images: int, n_tags: int) -> Floats | None:
-    """Return per-image prior rates as images × tags, all positive."""
-    if rates is None:
-        return None
-    array = np.asarray(rates)
-    fits = array.shape == (n_images, n_tags) and array.dtype.kind in "uif"
-    if not fits or not np.all((array >= RATES[0]) & (array <= RATES[1])):
-        raise BagsError(
-            f"rates must be numbers from {RATES[0]:g} to {RATES[1]:g}, a row an image and a column a tag "
-            f"({n_images} × {n_tags}), got {array.dtype} {array.shape}: check rows, columns and scale."
-        )
-    return np.ascontiguousarray(array, dtype=np.float64)
-
-
-def check_no_rates(rates: Any) -> None:
-    """Refuse rates from outside where the context gives them."""
-    if rates is not None:
-        raise BagsError(
-            "rates must be None for a model with context, which makes them itself, got some: leave them out, "
-            "or fit with context=None."
-        )
-
-
-def useful_images(bags: Bags) -> Any:
-    """Return which images have both tags and regions; the others teach nothing and are left out."""
+def useful_pictures(bags: Bags) -> Any:
+    """Return which pictures have both tags and regions; the others teach nothing and are left out."""
     return (np.diff(bags.captions.indptr) > 0) & (np.diff(bags.offsets) > 0)
+
+
+def check_trainable(bags: Bags) -> None:
+    """Refuse bags that teach nothing, and warn of tags that every picture has."""
+    if not len(bags):
+        raise BagsError("at least one picture is needed to learn from, got bags of 0 pictures: pass some.")
+    if bags.tags is None or not bags.tags.nnz:
+        raise BagsError(
+            "no picture has a tag, so there is nothing to learn from: pass bags with `tags`, or y."
+        )
+    if bags.n_tags < 2:
+        raise BagsError(f"at least 2 tags are needed to tell apart, got {bags.n_tags} (1 class): add tags.")
+    for view, counts in bags.views.items():
+        if counts.shape[1] < 1 or 24.0 * bags.n_tags * counts.shape[1] > MOST_BYTES:
+            raise BagsError(
+                f"view {view!r} must have at least one word, and {bags.n_tags:,} tags × "
+                f"{counts.shape[1]:,} words must fit into {MOST_BYTES / 2**30:.0f} GiB three times: use a "
+                "smaller vocabulary or fewer tags."
+            )
+    useful = useful_pictures(bags)
+    if not useful.any():
+        raise BagsError(
+            "no tagged picture has a region, so there is nothing to learn from: describe them first."
+        )
+    _warn_of_constant_tags(bags if useful.all() else bags[useful])
+
+
+def _warn_of_constant_tags(bags: Bags) -> None:
+    per_tag = np.bincount(bags.captions.indices, minlength=bags.n_tags)
+    everywhere = np.flatnonzero(per_tag == len(bags))
+    if len(everywhere) and len(bags) > 1 and bags.tag_names is not None:
+        names = ", ".join(repr(bags.tag_names[i]) for i in everywhere[:3])
+        warnings.warn(
+            f"{len(everywhere)} tag(s) are on every picture ({names}) and cannot be told from the rest: "
+            "leave them out with bags.select_tags, or add pictures without them.",
+            UserWarning,
+            stacklevel=4,
+        )

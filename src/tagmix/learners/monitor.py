@@ -1,4 +1,4 @@
-"""Watch a bound climb: history, convergence, and a warning when it falls."""
+"""Watch a bound rise: history, convergence, and a warning when it falls."""
 
 import sys
 import warnings
@@ -16,8 +16,8 @@ ROUNDING = 1e-9  # a fall smaller than this share of the bound is arithmetic, no
 class Monitor:
     """Keep the bound of every iteration and say when to stop.
 
-    ``verbose`` 1 shows a bar on a terminal and nothing in a pipe, 2 prints a line an iteration;
-    ``callback(iteration, bound)`` is called after each, to draw or to log.
+    ``verbose`` 1 shows a bar on a terminal and nothing in a pipe, 2 prints one line per iteration;
+    ``progress("model", iteration, max_iter)`` is called after each.
 
     >>> monitor = Monitor(tolerance=0.01, max_iter=10)
     >>> [monitor.stop_after(bound) for bound in (-100.0, -50.0, -49.9)]
@@ -29,31 +29,29 @@ class Monitor:
         tolerance: float,
         max_iter: int,
         verbose: int = 0,
-        callback: Callable[[int, float], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
-        self.tolerance, self.max_iter, self.verbose, self.callback = tolerance, max_iter, verbose, callback
+        self.tolerance, self.max_iter, self.verbose, self.progress = tolerance, max_iter, verbose, progress
         self.history: list[float] = []
         self.converged = False
         self._since = 0
-        self._progress: Progress | None = None
+        self._bar: Progress | None = None
 
     def __enter__(self) -> Self:
         if self.verbose == 1:
             columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
             console = Console(stderr=True)
-            self._progress = Progress(
-                *columns, console=console, transient=True, disable=not console.is_terminal
-            )
-            self._progress.start()
-            self._progress.add_task("learning", total=self.max_iter)
+            self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+            self._bar.start()
+            self._bar.add_task("learning", total=self.max_iter)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
 
     def new_objective(self) -> None:
         """Forget the level reached: what follows is the bound of another problem."""
@@ -90,11 +88,9 @@ class Monitor:
 
     def _show(self, bound: float) -> None:
         iteration = len(self.history)
-        if self._progress is not None:
-            self._progress.update(
-                self._progress.task_ids[0], advance=1, description=f"learning, bound {bound:,.1f}"
-            )
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], advance=1, description=f"learning, bound {bound:,.1f}")
         if self.verbose > 1:
             sys.stderr.write(f"iteration {iteration:3d}  bound {bound:,.3f}\n")
-        if self.callback is not None:
-            self.callback(iteration, bound)
+        if self.progress is not None:
+            self.progress("model", min(iteration, self.max_iter), self.max_iter)

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from tagmix.arrays import Counts, Entries, Floats, Ints, entries_of
 from tagmix.bags import Bags
-from tagmix.model.params import Params, Settings, view_of
+from tagmix.model.params import Instances, Params, Settings, view_of
 
 # What each instance model reads of a shard, by its name.
 Views = Mapping[str, Any]
@@ -72,7 +71,7 @@ def own_guidance(tags: Counts, n_regions: Ints, weights: Floats, delta: Floats |
     return weights[tags.indices] * (1.0 if delta is None else 1.0 + delta) / per_entry
 
 
-def guided_posterior(
+def posterior_captioned(
     shard: Bags,
     params: Params,
     settings: Settings,
@@ -89,9 +88,6 @@ def guided_posterior(
     """
     tags = shard.captions
     n_regions = np.diff(shard.offsets)
-    if settings.given:
-        entries = entries_of(tags, shard.offsets) if entries is None else entries
-        return _explain_given(shard, params, settings, entries, _equal_shares(entries), views)
     if settings.hard:
         entries = entries_of(tags, shard.offsets) if entries is None else entries
         guide = own_guidance(tags, n_regions, params.weights, delta)
@@ -100,29 +96,28 @@ def guided_posterior(
     return _infer(shard, params, settings, None, guide.ravel(), start, rates, views)
 
 
-def free_posterior(shard: Bags, params: Params, settings: Settings, rates: Floats | None = None) -> Posterior:
+def posterior_uncaptioned(
+    shard: Bags, params: Params, settings: Settings, rates: Floats | None = None
+) -> Posterior:
     """Return q of images as if they had no captions: what prediction sees."""
-    if settings.given:
-        rows = np.broadcast_to(params.rates if rates is None else rates, (len(shard), params.n_tags))
-        log_shares = -np.log(rows) - logsumexp(-np.log(rows), axis=1, keepdims=True)
-        return _explain_given(shard, params, settings, None, log_shares.ravel())
     nobody = np.zeros(len(shard) * params.n_tags)
     return _infer(shard, params, settings, None, nobody, None, rates)
 
 
-def evidence_of(shard: Bags, params: Params, settings: Settings) -> Floats:
+def evidence_of(shard: Bags, params: Instances, settings: Settings) -> Floats:
     """Return Σ_views κ E[log p(x_m | tag c)], regions × tags."""
-    return _evidence(shard, params, settings, None).reshape(-1, params.n_tags)
+    return evidence_block(shard, params, settings, None).reshape(-1, params.n_tags)
 
 
-def prepared_views(shard: Bags, params: Params) -> Views:
+def prepared_views(shard: Bags, params: Instances) -> Views:
     """Return what each instance model reads of the shard, as far as learning never changes it."""
     return {name: model.prepared(shard.views[view_of(name)]) for name, model in params.instances.items()}
 
 
-def _evidence(
-    shard: Bags, params: Params, settings: Settings, entries: Entries | None, views: Views | None = None
+def evidence_block(
+    shard: Bags, params: Instances, settings: Settings, entries: Entries | None, views: Views | None = None
 ) -> Floats:
+    """Return the same for the entries only, flat; all tags where ``entries`` is None."""
     size = shard.n_regions * params.n_tags if entries is None else int(entries.block_starts[-1])
     block, views = np.zeros(size), views or prepared_views(shard, params)
     for name, model in params.instances.items():
@@ -142,7 +137,7 @@ def _infer(
 ) -> Posterior:
     rows = params.rates[None, :] if rates is None else np.ascontiguousarray(np.atleast_2d(rates))
     n_images, n_tags = len(shard), params.n_tags
-    block = _evidence(shard, params, settings, entries, views)
+    block = evidence_block(shard, params, settings, entries, views)
     if entries is None:
         entry_starts = np.arange(n_images + 1) * n_tags
         block_starts = shard.offsets * n_tags
@@ -157,34 +152,6 @@ def _infer(
         settings.max_iter, S, r, bound, n_iter, settings.n_threads,
     )  # fmt: skip
     return Posterior(block, S, r, bound, n_iter, entries)
-
-
-def _equal_shares(entries: Entries) -> Floats:
-    """Return −log |Y_n| for each of an image's own tags: its caption says which, not how much."""
-    widths = np.diff(entries.starts)
-    return np.repeat(-np.log(np.maximum(widths, 1)), widths)
-
-
-def _explain_given(
-    shard: Bags,
-    params: Params,
-    settings: Settings,
-    entries: Entries | None,
-    log_shares: Floats,
-    views: Views | None = None,
-) -> Posterior:
-    """Return q where the shares of tags are known: exact, in one step."""
-    n_images, n_tags = len(shard), params.n_tags
-    block = _evidence(shard, params, settings, entries, views)
-    if entries is None:
-        entry_starts, block_starts = np.arange(n_images + 1) * n_tags, shard.offsets * n_tags
-    else:
-        entry_starts, block_starts = entries.starts, entries.block_starts
-    S, bound = np.zeros(int(entry_starts[-1])), np.zeros(n_images)
-    settings.kernels.explain_given(
-        block, block_starts, entry_starts, log_shares, S, bound, settings.n_threads
-    )
-    return Posterior(block, S, np.zeros(n_images), bound, np.ones(n_images, dtype=np.int64), entries)
 
 
 def _prior_shares(entry_rates: Floats, entry_starts: Ints, region_starts: Ints) -> Floats:

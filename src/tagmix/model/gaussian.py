@@ -6,7 +6,6 @@ Priors: μ_c ~ N(0, Σ/PULL), and Σ as if ν regions of spread σ² had been se
 given their most probable value.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -155,13 +154,3 @@ class Gaussian:
         pulls = PULL * float(((self.means @ self.precision) * self.means).sum())
         size = -(n_tags + self.weight) * self._log_determinant
         return 0.5 * (pulls + size + self.weight * self.spread * float(np.trace(self.precision)))
-
-    def arrays(self) -> Mapping[str, Floats]:
-        """Return the projection, μ, A, and σ², ν and the number of directions."""
-        return {
-            "centre": self.projection.centre,
-            "axes": self.projection.axes,
-            "means": self.means,
-            "precision": self.precision,
-            "prior": np.array([self.spread, self.weight, self.means.shape[1]]),
-        }

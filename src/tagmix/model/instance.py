@@ -1,6 +1,5 @@
 """How a region speaks for a tag: the instance model, and its multinomial form."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -44,12 +43,9 @@ class InstanceModel(Protocol):
     def divergence(self) -> float:
         """Return KL(posterior ‖ prior) of the model's own parameters, summed over tags."""
 
-    def arrays(self) -> Mapping[str, Floats]:
-        """Return what must be stored to build this model again."""
-
 
 @dataclass(frozen=True)
-class Words:
+class Multinomial:
     """Multinomial words: β_c ~ Dir(η, …, η), with posterior Dir(μ_c)."""
 
     mu: Floats
@@ -107,18 +103,14 @@ class Words:
         else:
             self.kernels.add_statistics_of_own(rows, phi, region_starts, entries, out, self.n_threads)
 
-    def updated(self, statistics: Floats, learn_prior: bool) -> "Words":
+    def updated(self, statistics: Floats, learn_prior: bool) -> "Multinomial":
         """Return μ = η + Σ φ x (Eq. 9), after η has been learnt from the posterior so far."""
         eta = best_eta(self.E_log_beta) if learn_prior else self.eta
-        return Words(eta + statistics, eta, self.kernels, self.n_threads)
+        return Multinomial(eta + statistics, eta, self.kernels, self.n_threads)
 
     def divergence(self) -> float:
         """Return Σ_c KL(Dir(μ_c) ‖ Dir(η))."""
         return float(self._terms[1].sum())
-
-    def arrays(self) -> Mapping[str, Floats]:
-        """Return μ and η."""
-        return {"mu": self.mu, "eta": np.array(self.eta)}
 
 
 def best_eta(E_log_beta: Floats) -> float:

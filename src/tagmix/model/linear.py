@@ -1,6 +1,5 @@
 """A discriminative view: a linear score of regions a tag, learnt elsewhere, that counts as evidence."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -57,7 +56,3 @@ class Linear:
     def divergence(self) -> float:
         """Return 0: a constant of EM."""
         return 0.0
-
-    def arrays(self) -> Mapping[str, Floats]:
-        """Return centre, scale and weights."""
-        return {"centre": self.centre, "scale": self.scale, "weights": self.weights}

@@ -9,7 +9,7 @@ from tagmix.arrays import Floats, entries_of, is_sparse
 from tagmix.bags import Bags
 from tagmix.model.estep import Statistics
 from tagmix.model.gaussian import Gaussian
-from tagmix.model.instance import InstanceModel, Words
+from tagmix.model.instance import InstanceModel, Multinomial
 from tagmix.model.params import Params, Settings, log_prior_of_rates
 
 
@@ -40,24 +40,23 @@ def best_rates(theta_sums: Floats, n_images: int, chi: tuple[float, float]) -> F
 def total_bound(
     params: Params, statistics: Statistics, settings: Settings, learnt_rates: bool = True
 ) -> float:
-    """Return the bound of all data: images, minus κ KL(q(β) ‖ p(β)), plus log p(λ).
-
-    κ multiplies a view's divergence as well as its words: what is tempered is the likelihood of
-    all words given all assignments, so that μ = η + Σ φ x is its maximiser at every κ.
-    """
-    words = sum(settings.evidence[view] * model.divergence() for view, model in params.instances.items())
+    """Return the bound of all data: pictures, minus the instance models' divergence, plus log p(λ)."""
     prior = log_prior_of_rates(params.rates, settings.chi) if learnt_rates else 0.0
-    return statistics.bound - float(words) + prior
+    return statistics.bound - tempered_divergence(params.instances, settings) + prior
 
 
-def start(
-    bags: Bags, settings: Settings, eta: float, scorers: Mapping[str, InstanceModel] | None = None
-) -> Params:
+def start(bags: Bags, settings: Settings, eta: float) -> Params:
     """Return instances as if every region were shared by its caption's tags, λ = 1 and w = 1.
 
-    For words that is μ_c = η + Σ_n (y_nc/|Y_n|) Σ_m x_nm: topics that are the tags. ``scorers`` are linear
-    instances, which come from elsewhere.
+    For words that is μ_c = η + Σ_n (y_nc/|Y_n|) Σ_m x_nm: topics that are the tags.
     """
+    return Params(np.ones(bags.n_tags), start_instances(bags, settings, eta), np.ones(bags.n_tags))
+
+
+def start_instances(
+    bags: Bags, settings: Settings, eta: float, scorers: Mapping[str, InstanceModel] | None = None
+) -> dict[str, InstanceModel]:
+    """Return the instance models that ``start`` begins with; ``scorers`` are linear ones, already trained."""
     entries = entries_of(bags.captions, bags.offsets)
     widths = np.diff(entries.starts)
     shares = np.repeat(1 / np.maximum(widths, 1), widths * np.diff(bags.offsets))
@@ -71,11 +70,20 @@ def start(
         statistics = prior.empty_statistics()
         prior.add_statistics(view, shares, bags.offsets, entries, statistics)
         instances[name] = prior.updated(statistics, learn_prior=False)
-    return Params(np.ones(bags.n_tags), instances, np.ones(bags.n_tags))
+    return instances
 
 
 def _prior(view: Any, n_tags: int, eta: float, how: dict[str, Any]) -> InstanceModel:
-    """Return an instance model that has seen no tag: words for counts, a Gaussian for embeddings."""
+    """Return an instance model that has seen no tag: a multinomial for counts, a Gaussian for embeddings."""
     if is_sparse(view):
-        return Words.empty(n_tags, view.shape[1], eta, **how)
+        return Multinomial.empty(n_tags, view.shape[1], eta, **how)
     return Gaussian.empty(n_tags, view, **how)
+
+
+def tempered_divergence(instances: Mapping[str, InstanceModel], settings: Settings) -> float:
+    """Return Σ_v κ_v KL(q ‖ p) of the instance models' own parameters.
+
+    κ multiplies a view's divergence as well as its words: what is tempered is the likelihood of all words
+    given all assignments, so that μ = η + Σ φ x is its maximiser at every κ.
+    """
+    return float(sum(settings.evidence[name] * model.divergence() for name, model in instances.items()))

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from scipy.special import gammaln
 
 from tagmix.arrays import Floats
 from tagmix.kernels import compiled
-from tagmix.model.instance import InstanceModel, Words
+from tagmix.model.instance import InstanceModel, Multinomial
 
 # The ending of an instance's name that makes it the linear scorer of its view.
 LINEAR = ":linear"
@@ -27,8 +27,6 @@ class Settings:
     hard : explain a captioned image by its own tags only (D5).
     strength : multiplies the paper's guidance w(y+δ)/M; 1 is the paper.
     chi : shape and rate of the Gamma prior of λ.
-    given : shares of tags are given and not learnt for each image: equal among a caption's tags, and by
-        the image's own rates where there is no caption (D18).
     """
 
     evidence: Mapping[str, float]
@@ -40,7 +38,6 @@ class Settings:
     max_iter: int = 200
     kernels: ModuleType = compiled
     n_threads: int = 1
-    given: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +58,18 @@ class Params:
         return replace(self, weights=weights)
 
 
+class Instances(Protocol):
+    """What evidence is computed from: ``Params`` of the paper, or ``RegionModel`` where shares are given."""
+
+    @property
+    def instances(self) -> Mapping[str, InstanceModel]:
+        """Instance models by name (``view_of``)."""
+
+    @property
+    def n_tags(self) -> int:
+        """The number of tags."""
+
+
 def view_of(instance: str) -> str:
     """Return the view that an instance model reads: a view may have two, the second is "view:linear".
 
@@ -70,11 +79,11 @@ def view_of(instance: str) -> str:
     return instance.removesuffix(LINEAR)
 
 
-def dense_views(params: "Params") -> tuple[str, ...]:
+def dense_views(params: Instances) -> tuple[str, ...]:
     """Return the views that are read as embeddings, in order."""
     return tuple(
         dict.fromkeys(
-            view_of(name) for name, model in params.instances.items() if not isinstance(model, Words)
+            view_of(name) for name, model in params.instances.items() if not isinstance(model, Multinomial)
         )
     )
 

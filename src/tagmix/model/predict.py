@@ -1,13 +1,14 @@
 """Prediction: the paper's p(Y|X) for a picture and p(z) for its regions."""
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
-from tagmix.model.estep import Posterior, evidence_of, free_posterior
+from tagmix.model.estep import Posterior, evidence_of, posterior_uncaptioned
 from tagmix.model.map_inference import infer_map, region_posterior
 from tagmix.model.params import Params, Settings
 
@@ -33,27 +34,36 @@ def tag_scores(held: Floats, weights: Floats, rates: Floats) -> Floats:
     return scores / scores.sum(axis=1, keepdims=True)
 
 
-def infer_pictures(
+class Inferred(NamedTuple):
+    """What pictures are ranked by, pictures × tags, and φ, regions × tags."""
+
+    held: Floats
+    phi: Floats
+
+
+def infer(
     shard: Bags,
     params: Params,
     settings: Settings,
     inference: str,
     ranking: str = "shares",
     rates: Floats | None = None,
-) -> Floats:
-    """Return what images are ranked by, images × tags, without using their captions.
+) -> Inferred:
+    """Explain uncaptioned pictures once, for their tags and their regions.
 
-    ``"shares"`` is E[z̄] = S/M, the share of regions a tag holds, which the margins are learnt on;
-    ``"theta"`` is the paper's θ̂, which multiplies S by the prior once more (D16).
+    ``held`` is E[z̄] = S/M for "shares", the share of regions a tag holds, which the margins are learnt on,
+    and the paper's θ̂ for "theta", which multiplies S by the prior once more (D16).
     """
     rows = params.rates[None, :] if rates is None else np.atleast_2d(rates)
     if inference == "map":
-        theta = _most_probable(evidence_of(shard, params, settings), shard, settings, rows)
-        return theta if ranking == "theta" else _per_region(theta * rows, shard)  # at the optimum S = λθ
-    posterior = free_posterior(shard, params, settings, rates)
-    if ranking == "theta":
-        return theta_hat(posterior, rows)
-    return _per_region(posterior.S.reshape(len(shard), -1), shard)
+        evidence = evidence_of(shard, params, settings)
+        theta = _most_probable(evidence, shard, settings, rows)
+        held = theta if ranking == "theta" else _per_region(theta * rows, shard)  # at the optimum S = λθ
+        return Inferred(held, region_posterior(evidence, theta, shard.offsets))
+    posterior = posterior_uncaptioned(shard, params, settings, rates)
+    S = posterior.S.reshape(len(shard), -1)
+    held = theta_hat(posterior, rows) if ranking == "theta" else _per_region(S, shard)
+    return Inferred(held, posterior.phi.reshape(-1, params.n_tags))
 
 
 def _most_probable(evidence: Floats, shard: Bags, settings: Settings, rows: Floats) -> Floats:
@@ -74,15 +84,3 @@ def _per_region(S: Floats, shard: Bags) -> Floats:
     """Return S/M; an image without regions has 0."""
     shares: Floats = S / np.maximum(np.diff(shard.offsets), 1)[:, None]
     return shares
-
-
-def infer_regions(
-    shard: Bags, params: Params, settings: Settings, inference: str, rates: Floats | None = None
-) -> Floats:
-    """Return φ, regions × tags, without using the captions."""
-    if inference == "map":
-        rows = params.rates[None, :] if rates is None else np.atleast_2d(rates)
-        evidence = evidence_of(shard, params, settings)
-        theta = _most_probable(evidence, shard, settings, rows)
-        return region_posterior(evidence, theta, shard.offsets)
-    return free_posterior(shard, params, settings, rates).phi.reshape(-1, params.n_tags)

@@ -9,7 +9,7 @@ from tagmix.annotate import Training, train
 from tagmix.datasets import Album
 from tagmix.images.describe import Describer
 from tagmix.learners import EMM
-from tagmix.report.album_results import AlbumResults, Look, cases_of, curves_of, hold_out, scores_of
+from tagmix.report.album_results import AlbumResults, TagLook, cases_of, curves_of, hold_out, scores_of
 from tagmix.report.looks import looks_of
 
 Progress = Callable[[str, int, int], None]
@@ -39,7 +39,7 @@ def travel(
     annotator = training.annotator
     test = album.split("test")
     held = hold_out(annotator, test)
-    rng = np.random.default_rng(describer.recipe.seed)
+    rng = np.random.default_rng(describer.config.seed)
     # Drawn blindly: a gallery of the best would be a lie, and the first ones may all look alike.
     shown = sorted(rng.permutation(len(held.items))[:n_cases].tolist())
     cases = cases_of(annotator, album, [held.items[i] for i in shown])
@@ -57,7 +57,7 @@ def travel(
         curves=curves_of(training, held),
         bound=annotator.model.bound_history_,
         cases=cases,
-        looks=[Look(tag, patches) for tag, patches in looks.items() if patches],
+        looks=[TagLook(tag, patches) for tag, patches in looks.items() if patches],
         facts=_facts(training, facts or {}),
     )
     return Journey(training, results)
@@ -67,15 +67,16 @@ LOOKED_AT = 120  # training pictures that patches are taken from
 
 
 def _facts(training: Training, more: dict[str, str]) -> dict[str, str]:
-    model, recipe = training.annotator.model, training.annotator.describer.recipe
+    model, config = training.annotator.model, training.annotator.describer.config
     words: dict[str, Any] = model.widths_
-    patches = f"{recipe.n_patches:,} patches{' and their mirror images' if recipe.mirrored else ''}"
+    mirrored = " and their mirror images" if config.settings()["mirrored"] else ""
+    patches = f"{config.n_patches:,} patches{mirrored}"
     return {
         **more,
         "words": ", ".join(f"{width:,} of {view}" for view, width in words.items()),
-        "weight κ of a word, chosen on training pictures held out in turn": ", ".join(
+        "weight κ of a word, cross-validated on training pictures": ", ".join(
             f"{view} {value:g}" for view, value in model.settings_.evidence.items()
         ),
-        "regions": f"{recipe.n_regions} a picture by {recipe.segmenter}, {patches}",
+        "regions": f"{config.n_regions} per picture by {config.segmenter}, {patches}",
         "model": f"EMM, learning {model.learning}, {model.n_iter_} iterations",
     }

@@ -4,12 +4,13 @@ import base64
 from collections.abc import Mapping, Sequence
 from html import escape
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from tagmix.report import figures, page
-from tagmix.report.album_results import RGB, AlbumResults, Case, Look, Score
+from tagmix.report.album_results import RGB, AlbumResults, Case, Score, TagLook
 from tagmix.report.overlay import Mark, overlay
 from tagmix.report.style import ACCENT, INK, MUTED, QUIET
 
@@ -113,7 +114,7 @@ def case_card(case: Case) -> str:
     scale = min(WIDEST / width, HIGHEST / height)
     size = (max(1.0, round(width * scale)), max(1.0, round(height * scale)))
     found = [guess.tag for guess in case.annotation.tags if guess.shown]
-    name = case.annotation.image.name
+    name = Path(case.annotation.source).name
     # A phone shrinks only wide pictures, and the style sheet makes up for it in the size of their tags
     shot = "shot wide" if size[0] > PHONE else "shot"
     alt = f"{name}. Found: {', '.join(found) or 'no tag'}. {_heard(marks)}"
@@ -196,7 +197,7 @@ def _method(key: str) -> tuple[str, str, str]:
     return METHODS.get(key, (key, "", ""))
 
 
-def _looks(looks: Sequence[Look]) -> str:
+def _looks(looks: Sequence[TagLook]) -> str:
     if not looks:
         return ""
     legend = (

@@ -1,6 +1,7 @@
 """What is measured on held-out pictures of an album, for the page and for the terminal."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from tagmix.bags import Bags
 from tagmix.datasets import Album, Item
 from tagmix.evaluation.metrics import top_k_accuracy, top_k_ceiling
 from tagmix.experiments.region_truth import Seen, region_tags, see
+from tagmix.images.sources import Problem
 
 RGB = NDArray[np.uint8]
 CURVE = 20
@@ -38,7 +40,7 @@ class Case(NamedTuple):
     truth: Sequence[str]
 
 
-class Look(NamedTuple):
+class TagLook(NamedTuple):
     """What the words of a tag look like: patches of training pictures, the loudest words first."""
 
     tag: str
@@ -57,7 +59,7 @@ class AlbumResults(NamedTuple):
     curves: Mapping[str, Sequence[float]]
     bound: Sequence[float]
     cases: Sequence[Case]
-    looks: Sequence[Look]
+    looks: Sequence[TagLook]
     facts: Mapping[str, str]
 
 
@@ -72,7 +74,7 @@ class HeldOut(NamedTuple):
 def hold_out(annotator: Annotator, album: Album) -> HeldOut:
     """Return the pictures of an album that can be read, described and captioned with the model's tags."""
     names = annotator.model.tag_names_
-    bags = annotator.describer.transform(album)
+    bags = annotator.describer.transform(album).bags
     by_place = {str(item.image): item for item in album}
     items = [by_place[place] for place in bags.ids]
     column = {tag: c for c, tag in enumerate(names)}
@@ -80,7 +82,7 @@ def hold_out(annotator: Annotator, album: Album) -> HeldOut:
     truth = [
         column.get(tag, -1)
         for item in items
-        for tag in region_tags(album, item, see(item.image, annotator.describer.recipe))
+        for tag in region_tags(album, item, see(item.image, annotator.describer.config))
     ]
     return HeldOut(items, bags.with_tags(captions, names), np.array(truth, dtype=np.int64))
 
@@ -130,8 +132,10 @@ def cases_of(annotator: Annotator, album: Album, items: Sequence[Item]) -> list[
     cases = []
     by_place = {item.image: item for item in items}
     for annotation in annotator.annotate([item.image for item in items], k=8):
-        item = by_place[annotation.image]
-        seen: Seen = see(item.image, annotator.describer.recipe)
+        if isinstance(annotation, Problem):
+            continue
+        item = by_place[Path(annotation.source)]
+        seen: Seen = see(item.image, annotator.describer.config)
         caption = [tag for tag in item.tags if tag in known]
         cases.append(Case(annotation, caption, seen.image, seen.labels, region_tags(album, item, seen)))
     return cases

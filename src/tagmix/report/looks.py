@@ -13,8 +13,9 @@ from tagmix.arrays import Floats
 from tagmix.datasets import Item
 from tagmix.errors import TagmixError
 from tagmix.images.decode import decode
-from tagmix.images.sketch import sketch, words_of
-from tagmix.model.instance import Words
+from tagmix.images.picture import sample_picture
+from tagmix.images.quantise import word_views
+from tagmix.model.instance import Multinomial
 
 SIDE = 48  # pixels of a patch on the page
 SMALLEST = 12.0  # patches below that are a few pixels: a person sees nothing in them
@@ -55,26 +56,29 @@ def _loudness(
     annotator: Annotator, path: Path, columns: list[int]
 ) -> tuple[RGB, list[tuple[int, int, int]], list[Floats]] | None:
     """Return the picture, its larger patches, and how many nats each adds for each tag."""
-    recipe, model = annotator.describer.recipe, annotator.model
+    config, model = annotator.describer.config, annotator.model
     try:
         content = path.read_bytes()
-        found = sketch(content, recipe)
+        found = sample_picture(content, config)
     except (TagmixError, OSError):
         return None
-    words = words_of(found, annotator.describer.vocabularies_, recipe.nearest)
+    words = {
+        view.name: view.describe(found, annotator.describer.vocabularies_)[view.name]
+        for view in word_views(config)
+    }
     large = np.flatnonzero(found.patches[:, 2] >= min(SMALLEST, float(found.patches[:, 2].max())))
     loudness = []
     for column in columns:
         total = np.zeros(len(large))
         for view in model.widths_:
-            instance = model.params_.instances[view]
-            if isinstance(instance, Words) and view in ("sift", "colour"):
+            instance = model._instances().instances[view]
+            if isinstance(instance, Multinomial) and view in words:
                 gain = instance.E_log_beta[column] - instance.E_log_beta.mean(axis=0)
-                own = getattr(words, view).reshape(-1, len(found.patches))[:, large]  # all its words
+                own = words[view].reshape(-1, len(found.patches))[:, large]  # all its words
                 total += model.settings_.evidence[view] * gain[own].sum(axis=0)
         loudness.append(total)
     boxes = [_box(patch) for patch in found.patches[large]]
-    return decode(content, max_side=recipe.max_side), boxes, loudness
+    return decode(content, max_side=config.max_side), boxes, loudness
 
 
 def _box(patch: Floats) -> tuple[int, int, int]:

@@ -16,7 +16,7 @@ from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.evaluation.metrics import top_k_accuracy, top_tags
 from tagmix.learners import EMM
-from tagmix.model.instance import Words
+from tagmix.model.instance import Multinomial
 from tagmix.model.sample import Sample, planted_topics, sample_bags
 from tagmix.report.page import Picture
 
@@ -90,7 +90,7 @@ def fit(bags: Bags, learning: str = "likelihood", folds: int = 0) -> EMM:
 def knowing_the_words(emm: EMM, world: World) -> EMM:
     """Return a model that was told the planted words and rates: what inference can do at best."""
     known = copy.copy(emm)
-    words = Words(world.topics * 1e8 + 1e-4, 1e-4)
+    words = Multinomial(world.topics * 1e8 + 1e-4, 1e-4)
     known.params_ = replace(emm.params_, rates=world.rates, instances={"words": words})
     return known
 

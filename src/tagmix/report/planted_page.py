@@ -8,7 +8,7 @@ from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.evaluation.metrics import top_tags
 from tagmix.learners import EMM
-from tagmix.model.instance import Words
+from tagmix.model.instance import Multinomial
 from tagmix.report import figures, page
 from tagmix.report.planted import Results, accuracy_by_tag, lift, pictures_of, words_found
 from tagmix.report.style import ACCENT, INK, WARM
@@ -138,7 +138,7 @@ def _bound(r: Results) -> str:
 
 def _posterior(emm: EMM) -> Floats:
     model = emm.params_.instances["words"]
-    assert isinstance(model, Words)
+    assert isinstance(model, Multinomial)
     return model.mu
 
 

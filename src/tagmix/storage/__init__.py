@@ -1,7 +1,7 @@
-"""Files without pickle: names to arrays and plain fields, nothing that knows a model."""
+"""Files without pickle: named arrays and plain fields; independent of any model."""
 
+from tagmix.storage.atomic import read_limited, write_atomic
 from tagmix.storage.container import Contents, read, write
 from tagmix.storage.manifest import JSON
-from tagmix.storage.whole import get, put
 
-__all__ = ["JSON", "Contents", "get", "put", "read", "write"]
+__all__ = ["JSON", "Contents", "read", "read_limited", "write", "write_atomic"]

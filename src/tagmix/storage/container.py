@@ -1,4 +1,4 @@
-"""One file of named arrays and plain fields: versioned, checksummed, safe to open from a stranger.
+"""One file of named arrays and plain fields: versioned, checksummed, safe to open from any source.
 
 Layout: a header of 48 bytes (``TAGMIX`` and a zero byte, the format as one byte, the length of the
 manifest, its SHA-256), the manifest as JSON padded with spaces, then the arrays: raw, little-endian,
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tagmix.errors import ModelFileError
+from tagmix.storage import atomic
 from tagmix.storage import manifest as _manifest
-from tagmix.storage import whole
 from tagmix.storage.manifest import FORMAT, JSON, MAX_MANIFEST_BYTES, Entry, Manifest, aligned, damaged
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
@@ -50,7 +50,7 @@ def write(
 
     A crash, a full disk or Ctrl-C leaves the old file as it was and nothing beside it. A link is followed.
     ``scratch`` is for what can be made again: it does not wait for the disk, and replaces a link itself,
-    which somebody else may have put there.
+    which another user may have put there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -65,7 +65,7 @@ def write(
     preamble = _preamble(kind, fields, stored, file)
     try:
         target = Path(path) if scratch else Path(os.path.realpath(path))
-        whole.replace(target, (preamble, *_payload(stored)), scratch=scratch)
+        atomic.replace(target, (preamble, *_payload(stored)), scratch=scratch)
     except OSError as error:
         raise ModelFileError(
             f"{file} was not written ({error.strerror or error}): check the folder, its permissions and "
@@ -76,8 +76,8 @@ def write(
 def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
     """Return what :func:`write` put into ``path``, after checking every byte of it.
 
-    Memory for arrays is asked for only when sizes and checksums fit, so that a file from a stranger
-    can neither run code nor fill the memory by a promise. ``kind``, if given, must be the file's own.
+    Memory for arrays is allocated only when sizes and checksums fit, so that an untrusted file can neither
+    run code nor fill the memory. ``kind``, if given, must be the file's own.
     """
     file = _shown(path)
     try:
@@ -132,14 +132,19 @@ def _read_manifest(stream: BufferedReader, size: int, file: str) -> Manifest:
 def _check_format(header: bytes, file: str) -> None:
     if not header.startswith(MAGIC):
         raise ModelFileError(f"{file} is not a tagmix file: give one that tagmix has saved")
-    # A header cut before its format byte is for the check of its length to tell.
+    # A header cut before its format byte is reported by the check of its length.
     found = header[len(MAGIC)] if len(header) > len(MAGIC) else FORMAT
     if found > FORMAT:
         raise ModelFileError(
             f"{file} was written by a newer tagmix (format {found}, this one reads {FORMAT}): upgrade tagmix"
         )
-    if found < FORMAT:
+    if found < 1:
         damaged(file, f"there is no format {found}")
+    if found < FORMAT:
+        raise ModelFileError(
+            f"{file} was written by an older tagmix (format {found}, this one reads {FORMAT}): train the "
+            "model again, or describe the album again"
+        )
 
 
 def _check_size(have: int, announced: int, file: str) -> None:
@@ -217,7 +222,7 @@ def _check_storable(kind: str, fields: Mapping[str, JSON], arrays: Arrays, file:
     for name in (kind, *arrays):
         if not _manifest.is_name(name):
             raise ModelFileError(
-                f"{file} was not written: {name!r:.60} is no plain name; use letters, digits and _, "
+                f"{file} was not written: {name!r:.60} is not a plain name; use letters, digits and _, "
                 f"joined by . or /, at most {_manifest.MAX_NAME} characters"
             )
     if not _manifest.is_plain(dict(fields)):

@@ -1,4 +1,4 @@
-"""The manifest of a tagmix file: what it says, and the checks before any of it is believed."""
+"""The manifest of a tagmix file, and the checks before any of it is trusted."""
 
 import json
 import math
@@ -12,7 +12,8 @@ from tagmix.errors import ModelFileError
 # if the container is covariant.
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 
-FORMAT = 1
+# 2: a describer is stored with all its settings, one entry per view (1: before the views were a registry).
+FORMAT = 2
 ALIGNMENT = 64  # a cache line, and enough for every vector instruction on the arrays
 MAX_MANIFEST_BYTES = 16 * 2**20  # a hundred thousand tags and ids fit; a hostile length does not
 MAX_ARRAY_BYTES = 2**62  # below what NumPy's own size arithmetic can hold, empty axes left out
@@ -41,7 +42,7 @@ class Entry(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """All that a file says about itself; ``sha256`` is that of every byte after the manifest."""
+    """The description of a file in itself; ``sha256`` is that of every byte after the manifest."""
 
     kind: str
     written_by: str
@@ -65,7 +66,7 @@ def aligned(position: int) -> int:
 
 
 def is_name(value: object) -> TypeGuard[str]:
-    """Tell whether ``value`` may name an array or a kind: identifiers joined by dots or slashes.
+    """Return whether ``value`` may name an array or a kind: identifiers joined by dots or slashes.
 
     >>> is_name("views/sift.beta"), is_name("../beta"), is_name("")
     (True, False, False)
@@ -74,9 +75,9 @@ def is_name(value: object) -> TypeGuard[str]:
 
 
 def is_plain(value: object, depth: int = 0) -> bool:
-    """Tell whether ``value`` comes back from JSON as it went in (tuples come back as lists).
+    """Return whether ``value`` comes back from JSON as it went in (tuples come back as lists).
 
-    JSON would turn the key 1 into "1" without a word, and write NaN that no standard reads.
+    JSON would silently turn the key 1 into "1", and write NaN, which is not standard.
 
     >>> is_plain({"tags": ["sky", "sea"]}), is_plain({1: "sky"}), is_plain([float("nan")])
     (True, False, False)
@@ -135,7 +136,7 @@ def decode(raw: bytes, file: str) -> Manifest:
     if not is_name(content["kind"]):
         damaged(file, "its kind is not a plain name")
     if not isinstance(content["written_by"], str) or len(content["written_by"]) > MAX_NAME:
-        damaged(file, "it does not say what wrote it")
+        damaged(file, "its writer is missing")
     if not isinstance(content["fields"], dict) or not is_plain(content["fields"]):
         damaged(file, f"its fields are not plain JSON at most {MAX_DEPTH} deep")
     if not isinstance(content["sha256"], str) or not _SHA256.fullmatch(content["sha256"]):

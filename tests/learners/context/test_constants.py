@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tagmix.learners import evening
-from tagmix.learners.baselines import kernel_ridge
+from tagmix.learners.pictures import kernel_ridge
 from tagmix.learners.context import fitting, pool, scorer, tuning
 
 PAGE = (Path(__file__).parents[3] / "docs" / "maths" / "context.md").read_text()

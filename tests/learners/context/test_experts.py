@@ -5,9 +5,9 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from tagmix import KNN, Bags, KernelRidge, ParameterError
-from tagmix.evaluation.folds import picture_folds, twin_folds
+from tagmix.evaluation.folds import grouped_folds, picture_folds
 from tagmix.learners import LinearRanker
-from tagmix.learners.baselines.pictures import whole_pictures
+from tagmix.learners.pictures.distances import whole_pictures
 from tagmix.learners.context.experts import Regressor, experts_of, held_out_scores
 from tagmix.learners.context.prior import fit_prior
 
@@ -47,24 +47,24 @@ def test_other_experts_are_asked_by_folds_that_leave_the_picture_out(train, expe
 
 @pytest.fixture(scope="module")
 def copied(train):
-    """Pictures, 40 of them three times, with captions of others; and who is whose twin."""
+    """Pictures, 40 of them three times, with captions of others; and which are duplicates of each other."""
     rows = np.concatenate([np.arange(60), np.arange(40), np.arange(40)])
     captions = train.captions[np.concatenate([np.arange(60), np.arange(60, 100), np.arange(80, 120)])]
     return train[rows].with_tags(captions, train.tag_names), rows
 
 
 @pytest.mark.parametrize("landmarks", [10_000, 50])
-def test_kernel_ridge_leaves_out_twins_as_if_it_had_been_solved_without_them(copied, landmarks):
-    bags, twins = copied
+def test_kernel_ridge_leaves_out_duplicates_as_if_it_had_been_solved_without_them(copied, landmarks):
+    bags, duplicates = copied
     ridge = KernelRidge(max_landmarks=landmarks).fit(bags)
-    found = held_out_scores(ridge, bags, ROWS, 0, twins)
+    found = held_out_scores(ridge, bags, ROWS, 0, duplicates)
     marks, weights = ridge._gallery(), [float(w) for w in ridge.view_weights_.values()]
     views = whole_pictures(bags, "hellinger")
     phi = np.exp(-np.tensordot(weights, marks.between(views), 1))
     own = np.exp(-np.tensordot(weights, marks.between(marks.views), 1)) + 1e-9 * np.eye(len(marks))
     tags = bags.captions.toarray()
     for i, row in enumerate(ROWS):
-        rest = twins != twins[row]
+        rest = duplicates != duplicates[row]
         gram = phi[rest].T @ phi[rest] + ridge.ridge_ * own
         centred = tags[rest] - tags[rest].mean(axis=0)
         slopes = np.linalg.lstsq(gram, phi[rest].T @ centred, rcond=None)[0]
@@ -72,12 +72,12 @@ def test_kernel_ridge_leaves_out_twins_as_if_it_had_been_solved_without_them(cop
 
 
 @pytest.mark.parametrize("landmarks", [10_000, 50])
-def test_twins_may_be_numbered_anyhow_and_asked_in_any_order(copied, landmarks):
-    bags, twins = copied
+def test_duplicates_may_be_numbered_anyhow_and_asked_in_any_order(copied, landmarks):
+    bags, duplicates = copied
     ridge = KernelRidge(max_landmarks=landmarks).fit(bags)
     order = np.random.default_rng(0).permutation(len(bags))
-    plain = ridge.left_out_scores(bags, np.arange(len(bags)), twins)
-    renamed = ridge.left_out_scores(bags, order, 7 * (1000 - twins))
+    plain = ridge.left_out_scores(bags, np.arange(len(bags)), duplicates)
+    renamed = ridge.left_out_scores(bags, order, 7 * (1000 - duplicates))
     np.testing.assert_allclose(renamed, plain[order], rtol=1e-9, atol=1e-9)
 
 
@@ -129,14 +129,14 @@ def test_a_regressor_whose_scores_are_no_sound_numbers_is_refused(train, monkeyp
         fit_prior(Endless(), train, 0)
 
 
-def test_neighbours_leave_out_twins(copied):
-    bags, twins = copied
+def test_neighbours_leave_out_duplicates(copied):
+    bags, duplicates = copied
     knn = KNN(k=5).fit(bags)
-    found = held_out_scores(knn, bags, ROWS, 0, twins)
-    fifths = picture_folds(len(bags), 5, groups=twins)
+    found = held_out_scores(knn, bags, ROWS, 0, duplicates)
+    fifths = picture_folds(len(bags), 5, groups=duplicates)
     for i, row in enumerate(ROWS):
         others = next(fold.train for fold in fifths if row in fold.test)
-        assert twins[row] not in twins[others]
+        assert duplicates[row] not in duplicates[others]
         alone = KNN(k=5).fit(bags[others])
         alone.scales_, alone.view_weights_ = knn.scales_, knn.view_weights_
         np.testing.assert_allclose(found[i], alone.decision_scores(bags[[row]])[0], atol=1e-12)
@@ -156,7 +156,7 @@ def test_where_all_pictures_are_alike_each_is_left_out_alone():
     bags = Bags(np.ones((6, 2), int), np.arange(7), tags=[[1, 0, 0], [0, 1, 0], [0, 1, 1]] * 2)
     for context in ("kernel", "neighbours", "linear"):
         assert np.isfinite(fit_prior(context, bags, 0)[1].logits).all()
-    assert [len(fold.test) for fold in twin_folds(np.zeros(6), 3, 0)] == [2, 2, 2]
+    assert [len(fold.test) for fold in grouped_folds(np.zeros(6), 3, 0)] == [2, 2, 2]
 
 
 def test_a_prior_is_better_than_frequency_and_a_shuffled_one_is_not(train):

@@ -6,10 +6,10 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, softmax
 
 from tagmix import EMM, Bags
-from tagmix.evaluation.folds import twin_folds
+from tagmix.evaluation.folds import grouped_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners.base import TagLearner
-from tagmix.learners.calibration import FOLDS, fit_calibration, probabilities
+from tagmix.learners.calibrate import FOLDS, fit_calibration, probabilities
 from tagmix.learners.context import fitting
 from tagmix.learners.context.fitting import REGION_POWERS, Regions, join, try_powers
 from tagmix.learners.context.prior import HeldOut, fit_prior
@@ -92,10 +92,10 @@ def test_regions_are_asked_of_models_that_have_not_seen_their_picture(bags, held
     assert [len(ids) for ids in seen] == [100, 100, 100]
 
 
-def test_no_model_of_regions_has_seen_a_twin_of_the_picture_it_is_asked_about(bags, held_out):
+def test_no_model_of_regions_has_seen_a_duplicate_of_the_picture_it_scores(bags, held_out):
     seen, asked = [], 0
-    twins = held_out._replace(twins=np.arange(N) // 3)
-    for _, shard, _ in fitting._held_out_evidence(bags, twins, told(seen), 3, 0):
+    duplicates = held_out._replace(duplicates=np.arange(N) // 3)
+    for _, shard, _ in fitting._held_out_evidence(bags, duplicates, told(seen), 3, 0):
         assert not {int(i) // 3 for i in seen[-1]} & {int(i) // 3 for i in shard.ids}
         asked += len(shard)
     assert asked == len(held_out.rows)
@@ -163,21 +163,21 @@ def test_one_threshold_shows_tags_as_right_as_promised_by_calibrations_that_had_
     truth = (rng.random((60, 4)) < odds / (1 + odds)).astype(float)
     threshold = fitting._calibrated(odds, truth, 0, np.arange(60)).thresholds[0]
     p = np.empty_like(odds)
-    for train, test in twin_folds(np.arange(60), FOLDS, 0):
+    for train, test in grouped_folds(np.arange(60), FOLDS, 0):
         p[test] = probabilities(odds[test], fit_calibration(odds[train], truth[train]))
     assert truth[p >= threshold].mean() >= fitting.SHOWN_PRECISION
     assert truth[p >= threshold - 0.1].mean() < fitting.SHOWN_PRECISION
 
 
-def test_no_calibration_that_is_asked_has_seen_a_twin(monkeypatch):
+def test_no_calibration_has_seen_a_duplicate_of_what_it_scores(monkeypatch):
     parted = []
     monkeypatch.setattr(
         fitting, "left_out_probabilities", lambda odds, truth, folds: parted.extend(folds) or odds / 100
     )
-    odds, twins = np.arange(40.0)[:, None] + np.zeros(3), np.arange(40) // 2
-    fitting._calibrated(odds, np.tile(np.eye(3), (14, 1))[:40], 0, twins)
+    odds, duplicates = np.arange(40.0)[:, None] + np.zeros(3), np.arange(40) // 2
+    fitting._calibrated(odds, np.tile(np.eye(3), (14, 1))[:40], 0, duplicates)
     assert sorted(np.concatenate([test for _, test in parted])) == list(range(40))
-    assert not any(np.isin(twins[train], twins[test]).any() for train, test in parted)
+    assert not any(np.isin(duplicates[train], duplicates[test]).any() for train, test in parted)
     assert len(parted) == FOLDS
 
 
@@ -198,24 +198,24 @@ def test_agreement_without_context_is_that_of_the_evidence_alone(bags, held_out)
     assert try_powers(bags, held_out, told(), POWERS, 3, 0, with_shares=False).alone == named / n_regions
 
 
-def test_calibrations_are_told_who_is_whose_twin_among_the_pictures_that_were_asked(
-    monkeypatch, bags, held_out
-):
+def test_calibrations_get_the_duplicate_groups_of_the_pictures_they_score(monkeypatch, bags, held_out):
     caught = []
-    monkeypatch.setattr(fitting, "_calibrated", lambda odds, truth, seed, twins: caught.append(twins))
-    twins = np.random.default_rng(5).permutation(N) // 2
-    join(EMM(learning="likelihood"), bags, None, held_out._replace(twins=twins), told())
-    np.testing.assert_array_equal(caught[0], twins[held_out.rows])
+    monkeypatch.setattr(
+        fitting, "_calibrated", lambda odds, truth, seed, duplicates: caught.append(duplicates)
+    )
+    duplicates = np.random.default_rng(5).permutation(N) // 2
+    join(EMM(learning="likelihood"), bags, None, held_out._replace(duplicates=duplicates), told())
+    np.testing.assert_array_equal(caught[0], duplicates[held_out.rows])
 
 
 def test_the_evening_is_chosen_on_probabilities_of_calibrations_that_had_not_seen_the_pictures(monkeypatch):
     caught, p = [], np.empty((60, 4))
-    monkeypatch.setattr(fitting, "evening_of", lambda *given: caught.append(given))
+    monkeypatch.setattr(fitting, "rare_tag_weights_of", lambda *given: caught.append(given))
     rng = np.random.default_rng(6)
     odds = np.exp(rng.normal(size=p.shape))
     truth = (rng.random(p.shape) < odds / (1 + odds)).astype(float)
     fitting._calibrated(odds, truth, 7, np.arange(60))
-    for train, test in twin_folds(np.arange(60), FOLDS, 7):
+    for train, test in grouped_folds(np.arange(60), FOLDS, 7):
         p[test] = probabilities(odds[test], fit_calibration(odds[train], truth[train]))
     np.testing.assert_array_equal(caught[0][0], p)
     assert caught[0][1] is truth

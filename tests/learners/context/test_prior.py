@@ -1,4 +1,4 @@
-"""Which pictures a prior is tuned on where not all of them are, and that no pool hears a twin's caption."""
+"""Which pictures a prior is tuned on; no pool sees the caption of a duplicate."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def held_out_with(bags, flipped):
 
 
 @pytest.mark.parametrize("pictures", [N * COPIES, 60])
-def test_a_pool_has_not_heard_the_captions_of_twins_of_the_pictures_it_is_asked_about(
+def test_a_pool_has_not_heard_the_captions_of_duplicates_of_the_pictures_it_is_asked_about(
     thrice, monkeypatch, pictures
 ):
     bags, original = thrice

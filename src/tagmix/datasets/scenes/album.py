@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tagmix.images.work import Failure, map_files
-from tagmix.storage import put
+from tagmix.images.process_pool import Failure, map_files
+from tagmix.storage import write_atomic
 
 from .scene import Scene, draw_scene
 from .tags import TAGS
@@ -64,8 +64,8 @@ def draw_album(
         if progress is not None:
             progress(done, n)
     names = "".join(f"{value} {tag}\n" for value, tag in enumerate(TAGS, start=1))
-    put(root / "labels.txt", names.encode())
-    put(root / "annotations.jsonl", ("\n".join(lines) + "\n").encode())
+    write_atomic(root / "labels.txt", names.encode())
+    write_atomic(root / "annotations.jsonl", ("\n".join(lines) + "\n").encode())
     return root
 
 
@@ -84,4 +84,4 @@ def _save(
 ) -> None:
     content = BytesIO()
     Image.fromarray(pixels).save(content, form, **options)
-    put(path, content.getvalue())
+    write_atomic(path, content.getvalue())

@@ -1,4 +1,4 @@
-"""Experts on whole pictures: they score pictures, and training pictures as if they had not seen them."""
+"""Experts on whole pictures: they score new pictures, and training pictures by cross-validation."""
 
 from typing import Any
 
@@ -9,17 +9,24 @@ from sklearn.base import clone
 from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
-from tagmix.evaluation.folds import twin_folds
+from tagmix.evaluation.folds import grouped_folds
 from tagmix.learners.base import TagLearner
-from tagmix.learners.baselines.kernel_ridge import KernelRidge
-from tagmix.learners.baselines.knn import KNN
-from tagmix.learners.baselines.linear_ranker import LinearRanker
-from tagmix.learners.baselines.pictures import whole_pictures
+from tagmix.learners.pictures.distances import whole_pictures
+from tagmix.learners.pictures.kernel_ridge import KernelRidge
+from tagmix.learners.pictures.knn import KNN
+from tagmix.learners.pictures.linear_ranker import LinearRanker
+from tagmix.learners.pictures.tagprop import TagProp
+from tagmix.learners.pictures.topic_ridge import TopicRidge
+from tagmix.learners.pictures.two_pass_knn import TwoPassKNN
 
 EXPERTS: dict[str, type[TagLearner]] = {"kernel": KernelRidge, "neighbours": KNN, "linear": LinearRanker}
+# Learners that a model's file may hold as experts: every part of theirs can be checked.
+EXPERT_KINDS: dict[str, type[TagLearner]] = {
+    kind.__name__: kind for kind in (*EXPERTS.values(), TagProp, TopicRidge, TwoPassKNN)
+}
 # Shares of tags are about 1; beyond this squares of scores lose all digits.
 LARGEST = 1e15
-# Where leaving one picture out has no short way, a fifth is left out at a time.
+# Where leave-one-out has no closed form, a fifth of the pictures is left out at a time.
 FOLDS = 5
 
 
@@ -60,7 +67,9 @@ def experts_of(context: Any, random_state: Any) -> list[TagLearner]:
     """Return unfitted experts: of a name, a learner, a regressor, or of several of them."""
     several = context if isinstance(context, list | tuple) else (context,)
     if not several:
-        raise ParameterError("context must name at least one expert, got none: pass None to do without.")
+        raise ParameterError(
+            'context must name at least one expert, got none: name one, for example "kernel".'
+        )
     return [_expert(one, random_state) for one in several]
 
 
@@ -73,23 +82,23 @@ def _expert(one: Any, random_state: Any) -> TagLearner:
         return Regressor(clone(one))
     raise ParameterError(
         f"context must be one of {', '.join(EXPERTS)}, a learner over Bags, a scikit-learn regressor, or a "
-        f"list of these, got {one!r:.60}: choose one, or None for the paper."
+        f"list of these, got {one!r:.60}: choose one, or use EMM, which has no context."
     )
 
 
-def held_out_scores(expert: TagLearner, bags: Bags, rows: Ints, seed: int, twins: Ints) -> Floats:
-    """Return scores of these training pictures by the fitted expert without them, or by one of folds.
+def cross_validated_scores(expert: TagLearner, bags: Bags, rows: Ints, seed: int, groups: Ints) -> Floats:
+    """Return scores of these training pictures by the expert without them: leave-one-out, or by folds.
 
-    ``twins`` numbers the pictures, equal ones alike: a picture is left out with its twins.
+    ``groups`` numbers the pictures, duplicates alike: a picture is left out together with its duplicates.
     """
-    left_out = getattr(expert, "left_out_scores", None)
-    if left_out is not None:
-        spared: Floats = left_out(bags, rows, twins)
-        return spared
+    closed_form = getattr(expert, "left_out_scores", None)
+    if closed_form is not None:
+        scores: Floats = closed_form(bags, rows, groups)
+        return scores
     out, place = np.empty((len(rows), bags.n_tags)), np.full(len(bags), -1)
     place[rows] = np.arange(len(rows))
-    for train, test in twin_folds(twins, FOLDS, seed):
-        asked = test[place[test] >= 0]
-        if len(asked):
-            out[place[asked]] = clone(expert).fit(bags[train]).decision_scores(bags[asked])
+    for train, test in grouped_folds(groups, FOLDS, seed):
+        unseen = test[place[test] >= 0]
+        if len(unseen):
+            out[place[unseen]] = clone(expert).fit(bags[train]).decision_scores(bags[unseen])
     return out

@@ -1,5 +1,6 @@
-"""The context prior of a picture: π, the probability of each tag before its regions are looked at."""
+"""The context prior: π, the probability of each tag of a picture before its regions are looked at."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,64 +9,77 @@ from sklearn.utils import check_random_state
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
-from tagmix.evaluation.folds import same_pictures, twin_folds
+from tagmix.evaluation.folds import duplicate_groups, grouped_folds
 from tagmix.learners.base import TagLearner
-from tagmix.learners.context.experts import FOLDS, experts_of, held_out_scores
-from tagmix.learners.context.pool import Pool, fit_pool
+from tagmix.learners.context.experts import cross_validated_scores, experts_of
+from tagmix.learners.logistic import TagLogistic, cross_fitted, fit_tag_logistic
 
-# Of many pictures, halves teach as well.
-FOLDS_OF_MANY, MANY = 2, 2000
-# Held-out scores that a pool is fitted on, at most: 8 bytes each, about six arrays for an expert.
+# Folds of all cross-fitting here: pools, region models, κ. Of many pictures, halves teach as well.
+FOLDS, FOLDS_OF_MANY, MANY = 3, 2, 1000
+# Scores below this count as equal in logarithms: least squares gives zeros and less.
+SMALLEST_SCORE = 1e-3
+# Cross-validated scores that a pool is fitted to, at most: 8 bytes each, about six arrays per expert.
 MOST_SCORES = 20_000_000
 
 
 class ContextPrior(NamedTuple):
-    """Fitted experts and the pool of their scores."""
+    """Fitted experts and the pool of their scores: logit π_nc = b_c + Σ_e (a_ec log g_nce + a'_ec g_nce).
+
+    The logarithm tells small scores apart, the score itself large ones.
+    """
 
     experts: tuple[TagLearner, ...]
-    pool: Pool
+    pool: TagLogistic
 
     def logits(self, bags: Bags) -> Floats:
         """Return logit π, pictures × tags."""
-        return self.pool.logits([expert.decision_scores(bags) for expert in self.experts])
+        return self.pool.logits(_features([expert.decision_scores(bags) for expert in self.experts]))
 
 
-class HeldOut(NamedTuple):
-    """Training pictures, in their order, and logit π of each by experts and a pool fitted without it.
+class PriorOfTraining(NamedTuple):
+    """Training pictures and logit π of each, by experts and a pool that were fitted without it.
 
-    What experts chose beforehand (widths, ridges, the mean of tags) they chose on all pictures.
-
-    ``twins`` numbers all training pictures, those described alike by one number: no fold parts them.
+    ``rows`` are the pictures, in order: all, or as many as memory allows. ``groups`` numbers all training
+    pictures, duplicates alike. What experts choose beforehand (widths, ridges) they choose on all pictures.
     """
 
     rows: Ints
     logits: Floats
-    twins: Ints
+    groups: Ints
 
 
-def fit_prior(context: Any, bags: Bags, random_state: Any) -> tuple[ContextPrior, HeldOut]:
-    """Return the prior learnt from these pictures, and what it would have said of them unseen."""
+def n_folds(n_pictures: int) -> int:
+    """Return into how many folds pictures are split, wherever ``ContextEMM`` cross-validates."""
+    return FOLDS_OF_MANY if n_pictures > MANY else FOLDS
+
+
+def fit_experts(context: Any, bags: Bags, seed: int) -> tuple[TagLearner, ...]:
+    """Return the experts that ``context`` names, fitted."""
     if len(bags) < 2:
         raise BagsError(
-            "a context is learnt on pictures held out in turn and needs at least 2 with tags and regions, "
-            f"got {len(bags)}: add some, or set context to None."
+            "a context is cross-validated and needs at least 2 pictures with tags and regions, got "
+            f"{len(bags)}: add some, or use EMM, which has no context."
         )
-    rng = check_random_state(random_state)
-    seed = int(rng.randint(2**31 - 1))
-    experts = experts_of(context, seed)
-    for expert in experts:
-        expert.fit(bags)
+    return tuple(expert.fit(bags) for expert in experts_of(context, seed))
+
+
+def fit_prior(experts: Sequence[TagLearner], bags: Bags, seed: int) -> tuple[ContextPrior, PriorOfTraining]:
+    """Return the prior, and what it would have given to training pictures had it not seen them."""
     most = max(2 * FOLDS, int(MOST_SCORES / (bags.n_tags * len(experts))))
+    rng = check_random_state(seed)
     rows = np.sort(rng.permutation(len(bags))[:most]).astype(np.int64)
-    twins = same_pictures(bags)
-    if twins.any():
-        scores = [held_out_scores(expert, bags, rows, seed, twins) for expert in experts]
-    else:  # all alike: nobody can say anything, and somebody must be left
+    groups = duplicate_groups(bags)
+    if groups.any():
+        scores = [cross_validated_scores(expert, bags, rows, seed, groups) for expert in experts]
+    else:  # all pictures are alike: no expert can say anything, and none could be left out
         scores = [np.zeros((len(rows), bags.n_tags)) for _ in experts]
-        twins = np.arange(len(bags))
-    truth = bags[rows].captions.toarray().astype(np.float64)
-    whole, logits = fit_pool(scores, truth), np.empty_like(truth)
-    for train, test in twin_folds(twins[rows], FOLDS_OF_MANY if len(rows) > MANY else FOLDS, seed):
-        pool = fit_pool([score[train] for score in scores], truth[train])
-        logits[test] = pool.logits([score[test] for score in scores])
-    return ContextPrior(tuple(experts), whole), HeldOut(rows, logits, twins)
+        groups = np.arange(len(bags))
+    features, truth = _features(scores), bags[rows].captions.toarray().astype(np.float64)
+    logits = cross_fitted(features, truth, grouped_folds(groups[rows], n_folds(len(rows)), seed))
+    return ContextPrior(tuple(experts), fit_tag_logistic(features, truth)), PriorOfTraining(
+        rows, logits, groups
+    )
+
+
+def _features(scores: Sequence[Floats]) -> list[Floats]:
+    return [feature for g in scores for feature in (np.log(np.maximum(g, SMALLEST_SCORE)), g)]

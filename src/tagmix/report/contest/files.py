@@ -12,7 +12,7 @@ from tagmix.evaluation.blocks import quotient
 from tagmix.experiments.records import Record
 from tagmix.experiments.run import Problem
 from tagmix.report.contest.page import contest_figures, contest_page
-from tagmix.storage import put
+from tagmix.storage import write_atomic
 
 
 def write_report(
@@ -40,15 +40,15 @@ def write_report(
     folder = out / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in contest_figures(records).items():
-        put(folder / f"{name}.svg", figure.svg.encode())
-        put(folder / f"{name}.png", figure.png())
+        write_atomic(folder / f"{name}.svg", figure.svg.encode())
+        write_atomic(folder / f"{name}.png", figure.png())
     results = [_summary(record) for record in records]
     # First of all who wrote it: nothing else of that name is replaced.
     told = json.dumps(
         {"generator": "tagmix", "results": results, "failed": failed}, indent=1, allow_nan=False
     )
-    put(out / "results.json", told.encode())
-    put(out / "index.html", text.encode(errors="replace"))  # half a letter, from a broken name
+    write_atomic(out / "results.json", told.encode())
+    write_atomic(out / "index.html", text.encode(errors="replace"))  # half a letter, from a broken name
     return out / "index.html"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
 from tagmix.experiments.studies import rich_parts
-from tagmix.images.bagging import LAYOUT
+from tagmix.images.views.layout import LAYOUT
 from tagmix.report.contest.data import Group, Samples
 
 

@@ -1,0 +1,188 @@
+"""TopicRidge: topics that know no tags, and a linear map from them to tags."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from tagmix.arrays import Counts, Floats, rows_of
+from tagmix.bags import Bags
+from tagmix.errors import ParameterError
+from tagmix.kernels.compiled import topics
+from tagmix.learners import lda
+from tagmix.learners.base import TagLearner
+from tagmix.learners.checks import check_numbers, is_number
+from tagmix.learners.schema import Array, Number
+from tagmix.model.instance import Multinomial
+
+BOUNDS = {
+    "n_topics": (2, 10**6, True),
+    "alpha": (1e-6, 1e6, False),
+    "eta": (1e-6, 1e6, False),
+    "passes": (1, 10**6, True),
+    "batch_size": (1, 10**9, True),
+    "estep_tol": (1e-12, 1e3, False),
+    "estep_max_iter": (1, 10**6, True),
+}
+# ρ_t = (DELAY + t)^−DECAY, the step of batch t: what Hoffman et al. and scikit-learn use.
+DELAY, DECAY = 10.0, 0.7
+
+
+class TopicRidge(TagLearner):
+    """Describe a picture by its shares of topics learnt without tags, and map these to tags by ridge.
+
+    The topics are latent Dirichlet allocation over the words of whole pictures, learnt by online variational
+    Bayes; tags are read from the square roots of the shares (in which distances are Hellinger's) by ridge
+    regression, its ridge chosen by closed-form leave-one-out. The topics have seen the words of the picture
+    that is left out, not its tags.
+
+    Blei, Ng, Jordan: *Latent Dirichlet Allocation*, JMLR 2003; Hoffman, Blei, Bach: *Online Learning for
+    Latent Dirichlet Allocation*, NIPS 2010; Hoerl, Kennard: *Ridge Regression*, Technometrics 1970.
+
+    Parameters
+    ----------
+    n_topics : the number of topics.
+    alpha, eta : the Dirichlet priors of a picture's shares and of a topic's words.
+    passes, batch_size : how often all pictures are read, and how many between two updates.
+    ridges : what to choose the ridge from, by the squared error of leave-one-out.
+    estep_tol, estep_max_iter : when a picture has settled, in words a topic.
+    random_state : the topics to start from and the order of pictures.
+    n_jobs : threads; -1 takes all cores. It never changes a bit of the result.
+
+    Memory: pictures × topics four times, topics × words four times, pictures × tags twice.
+
+    Attributes
+    ----------
+    topics_ : the Dirichlet posterior of the topics' words, topics × words, all views side by side.
+    coef_, intercept_ : from square roots of shares to tags. ``ridge_`` : the one chosen.
+    errors_ : the mean squared error of leave-one-out, one a ridge.
+
+    Examples
+    --------
+    >>> from tagmix import planted_topics, sample_bags
+    >>> rng = np.random.default_rng(0)
+    >>> sample = sample_bags(planted_topics(6, 60, 0.2, rng), 120, n_regions=4, rng=rng)
+    >>> learner = TopicRidge(n_topics=12, batch_size=20, passes=5).fit(sample.bags[:100])
+    >>> bool(learner.score(sample.bags[100:]) > 0.5)
+    True
+    """
+
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        "topics_": Array(("topics", "all words"), 1e-300),
+        "coef_": Array(("topics", "tags")),
+        "intercept_": Array(("tags",)),
+        "ridge_": Number(0, 1e60),
+        "errors_": Array(("ridges",)),
+    }
+    storable_as_expert = True
+
+    def __init__(
+        self,
+        *,
+        n_topics: int = 374,
+        alpha: float = 0.1,
+        eta: float = 0.1,
+        passes: int = 1,
+        batch_size: int = 128,
+        ridges: tuple[float, ...] = (1e-3, 1e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1e3),
+        estep_tol: float = 1e-2,
+        estep_max_iter: int = 50,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_topics = n_topics
+        self.alpha = alpha
+        self.eta = eta
+        self.passes = passes
+        self.batch_size = batch_size
+        self.ridges = ridges
+        self.estep_tol = estep_tol
+        self.estep_max_iter = estep_max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, bags: Bags) -> None:
+        check_numbers(self, BOUNDS)
+        ridges = _checked_ridges(self.ridges)
+        n_threads = lda.threads(self.n_jobs)
+        counts = lda.picture_counts(bags)
+        self.topics_ = self._learn_topics(counts, n_threads)
+        shares = self._shares(counts, n_threads)
+        found = best_ridge(np.sqrt(shares), bags.captions.toarray().astype(np.float64), ridges)
+        self.coef_, self.intercept_, self.ridge_, self.errors_ = found
+
+    def _learn_topics(self, counts: Counts, n_threads: int) -> Floats:
+        """Return the topics after all passes; a batch moves them by ρ_t towards what it alone would say."""
+        rng = check_random_state(self.random_state)
+        mu = rng.gamma(100.0, 0.01, (self.n_topics, counts.shape[1]))
+        n_images, batch = counts.shape[0], 0
+        for _ in range(self.passes):
+            order = rng.permutation(n_images)
+            for start in range(0, n_images, self.batch_size):
+                part = counts[order[start : start + self.batch_size]]
+                step = (DELAY + batch) ** -DECAY
+                seen = self._explain(part, mu, n_threads)[1]
+                mu = (1 - step) * mu + step * (self.eta + n_images / part.shape[0] * seen)
+                batch += 1
+        return np.asarray(mu)
+
+    def _explain(self, counts: Counts, mu: Floats, n_threads: int) -> tuple[Floats, Floats]:
+        """Return the posterior γ of these pictures' shares, and Σ x φ, topics × words."""
+        words = np.exp(np.ascontiguousarray(Multinomial(mu, self.eta, n_threads=n_threads).E_log_beta.T))
+        gamma: Floats = np.ones((counts.shape[0], len(mu)))
+        weights, ratios = np.empty_like(gamma), np.empty(counts.nnz)
+        how = (self.alpha, self.estep_tol, int(self.estep_max_iter))
+        topics.infer_documents(rows_of(counts), words, *how, gamma, weights, ratios, n_threads)
+        spoken = type(counts)((ratios, counts.indices, counts.indptr), shape=counts.shape)
+        return gamma, np.ascontiguousarray((words * (spoken.T @ weights)).T)
+
+    def _shares(self, counts: Counts, n_threads: int) -> Floats:
+        gamma = self._explain(counts, self.topics_, n_threads)[0]
+        return gamma / gamma.sum(axis=1, keepdims=True)
+
+    def _scores(self, bags: Bags) -> Floats:
+        shares = self._shares(lda.picture_counts(bags), lda.threads(self.n_jobs))
+        return np.sqrt(shares) @ self.coef_ + self.intercept_
+
+    def _check_state(self) -> None:
+        check_numbers(self, BOUNDS)
+
+
+class Ridge(NamedTuple):
+    """A linear map, the ridge it was chosen with, and the leave-one-out error of every ridge."""
+
+    coef: Floats
+    intercept: Floats
+    ridge: float
+    errors: Floats
+
+
+def best_ridge(features: Floats, targets: Floats, ridges: tuple[float, ...]) -> Ridge:
+    """Return the ridge regression with the least squared leave-one-out error, intercept not shrunk.
+
+    The residual of a row that is left out is its residual divided by 1 − h, h its leverage.
+
+    >>> best_ridge(np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [2.0]]), (1e-9, 1.0)).ridge
+    1e-09
+    """
+    centre, mean = features.mean(axis=0), targets.mean(axis=0)
+    U, s, V = np.linalg.svd(features - centre, full_matrices=False)
+    inside = U.T @ (targets - mean)
+    errors = np.empty(len(ridges))
+    for i, ridge in enumerate(ridges):
+        kept = s**2 / (s**2 + ridge)
+        left = np.maximum(1 - (U**2) @ kept - 1 / len(features), 1e-12)  # 0 for a row alone in its direction
+        residuals = targets - mean - U @ (kept[:, None] * inside)
+        errors[i] = np.mean((residuals / left[:, None]) ** 2)
+    ridge = ridges[int(np.argmin(errors))]
+    coef = V.T @ ((s / (s**2 + ridge))[:, None] * inside)
+    return Ridge(coef, mean - centre @ coef, float(ridge), errors)
+
+
+def _checked_ridges(ridges: Any) -> tuple[float, ...]:
+    good = isinstance(ridges, tuple | list) and len(ridges) > 0
+    if not good or not all(is_number(r, 1e-12, 1e12) for r in ridges):
+        raise ParameterError(
+            f"ridges must be numbers above 0, at least one, got {ridges!r:.60}: (1.0, 10.0)."
+        )
+    return tuple(float(r) for r in ridges)

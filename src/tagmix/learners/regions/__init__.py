@@ -1,0 +1,1 @@
+"""Rivals: one method, one file, one paper."""

@@ -1,0 +1,115 @@
+"""A linear scorer of regions, trained through the best region of each picture."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from tagmix.arrays import Floats, Ints
+from tagmix.bags import Bags
+from tagmix.kernels.compiled.pooling import pool_regions
+from tagmix.learners.base import RegionLearner
+from tagmix.learners.linear import (
+    Features,
+    Learnt,
+    LinearLearner,
+    image_of,
+    pooled,
+)
+from tagmix.learners.pictures.linear_ranker import Loss, biases_only, minimise
+
+
+class MaxPooling(LinearLearner, RegionLearner):
+    """Say that a picture has a tag if its best region has: linear multiple-instance learning.
+
+    Each tag has a linear score f_c(x) of regions, trained by the logistic loss of max_m f_c(x_m) against the
+    picture's caption, with a ridge; the noisy form of the maximum, log-mean-exp, sharpens step by step
+    (Ramon and De Raedt [1]_; the maximum itself is the MI-SVM of Andrews et al. [2]_ with a logistic loss).
+    Tags are fitted independently but together, without any draw. Pictures are ranked by max_m f_c(x_m), which
+    the loss has calibrated; regions by f_c(x).
+
+    Memory: the features of the regions, and about 300 MB for the tags that are fitted together.
+
+    Parameters
+    ----------
+    ridge : the weight of ½‖w‖² against the summed logistic loss; None chooses it by the top-k accuracy of
+        held-out pictures.
+    folds : how many parts the training pictures are held out in to choose the ridge.
+    tol : a tag has settled when its largest gradient is below this share of its pictures' number.
+    max_iter : steps at most, for each sharpness.
+    random_state : how pictures are dealt to the folds; nothing else is drawn.
+
+    Attributes
+    ----------
+    weights_ : features and bias × tags. ``scaling_`` : mean and scale of each dense view.
+    ridge_ : the ridge used. ``ridge_scores_`` : held-out accuracy of those of ``grid`` that were tried.
+    n_iter_ : steps of the slowest tags, over all sharpnesses.
+
+    References
+    ----------
+    .. [1] J. Ramon and L. De Raedt. Multi instance neural networks. ICML workshop on attribute-value and
+       relational learning (2000).
+    .. [2] S. Andrews, I. Tsochantaridis and T. Hofmann. Support vector machines for multiple-instance
+       learning. NIPS 15 (2002).
+
+    Examples
+    --------
+    >>> from tagmix import planted_topics, sample_bags
+    >>> rng = np.random.default_rng(0)
+    >>> sample = sample_bags(planted_topics(6, 60, 0.2, rng), 120, n_regions=4, rng=rng)
+    >>> learner = MaxPooling(ridge=1.0).fit(sample.bags[:100])
+    >>> bool(learner.score(sample.bags[100:]) > 0.6)
+    True
+    >>> learner.top_region_tags(sample.bags[:1], captioned=True).shape
+    (4, 1)
+    """
+
+    # log-mean-exp of these sharpnesses one after the other, then the maximum itself. At 1 all regions of a
+    # picture still have a say, which is where the search should begin: the loss through a maximum has many
+    # ends. On the regions of MSRC this ends 4–7 % lower than the maximum from the start.
+    sharpnesses: ClassVar[tuple[float, ...]] = (1.0, 4.0, np.inf)
+
+    def __init__(
+        self,
+        *,
+        ridge: float | None = None,
+        folds: int = 3,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        random_state: Any = 0,
+    ) -> None:
+        self.ridge = ridge
+        self.folds = folds
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
+        # Not from ``start``: where the search ends depends on where it begins, so it always begins alike.
+        tags = bags.captions.toarray().astype(np.float64)
+        weights = biases_only(features.width, tags.mean(axis=0))
+        tol = self.tol * (1 + tags.sum(axis=0))
+        steps = 0
+        for sharpness in self.sharpnesses:
+            loss = pooled_loss(bags, tags, sharpness)
+            weights, n_iter = minimise(features, loss, weights, ridge, tol, self.max_iter)
+            steps += n_iter
+        return weights, {"n_iter_": steps}
+
+    def _rank(self, bags: Bags, scores: Floats, biases: Floats) -> Floats:
+        return pooled(bags, scores, np.maximum, biases)
+
+    def _region_scores(self, bags: Bags) -> Floats:
+        return self._features(bags).scores(self.weights_)
+
+
+def pooled_loss(bags: Bags, tags: Floats, sharpness: float) -> Loss:
+    """Return the logistic loss of pooled scores, for ``minimise``."""
+    owner = image_of(bags)
+
+    def loss(scores: Floats, columns: Ints) -> tuple[Floats, Floats]:
+        own = tags[:, columns]
+        best, shares = pool_regions(np.ascontiguousarray(scores), bags.offsets, sharpness)
+        return (np.logaddexp(0, best) - own * best).sum(axis=0), shares * (expit(best) - own)[owner]
+
+    return loss

@@ -1,5 +1,5 @@
 # The public names, and the only list of them: type checkers read this file, and so does lazy.py at run time.
-# A new public name is one line here; `tests/test_reference.py` then requires it in docs/reference/api.md.
+# A new public name is one line here; `tests/test_reference.py` then requires it in docs/reference/api.rst.
 
 from tagmix.annotate import Annotator as Annotator
 from tagmix.annotate import train as train

@@ -71,24 +71,23 @@ class KappaChoice(NamedTuple):
 
 
 class ContextEMM(MixtureEstimator):
-    """Tags for pictures and for their regions: context from whole pictures, evidence from regions.
+    """Tags for pictures and regions: a prior from the whole picture, evidence from its regions.
 
     Experts on whole pictures give a calibrated prior π of the tags. A region's tag is φ ∝ π^τ e^{κ·evidence},
-    and what the regions then hold is combined with π into the probability of each tag. All that is chosen (κ,
-    τ, how experts are weighed) is chosen inside ``fit``, by cross-validation on captions alone.
+    and the shares of the regions are combined with π into the probability of each tag. ``fit`` chooses κ, τ
+    and the weights of the experts by cross-validation on captions alone.
 
     Parameters
     ----------
-    context : the experts: "kernel", "neighbours", "linear", a learner over Bags, a regressor of
-    scikit-learn, or
-        a list of these.
+    context : the experts: "kernel", "neighbours", "linear", a learner over Bags, a regressor of scikit-learn,
+        or a list of these.
     context_power : τ, the power of the context in a region's tag; None chooses it.
     evidence : κ, the power of each view's evidence, one number or one per instance model; None chooses the
         views and their κ. Embeddings are read by a Gaussian and by "view:linear", a linear scorer.
     max_iter, tol : EM stops when an iteration gains less than ``tol`` of the bound.
-    memory_mb : how much the arrays of one shard may take.
-    random_state : how pictures are dealt to folds, and which κ is chosen on where there are many.
-    n_jobs : threads; -1 takes all cores. It never changes a bit of the result.
+    memory_mb : the memory for the arrays of one shard.
+    random_state : the assignment of pictures to folds, and the sample of pictures on which κ is chosen.
+    n_jobs : threads; -1 uses all cores. The result does not depend on it.
     verbose : 1 shows a bar on a terminal, 2 prints one line per iteration.
 
     Attributes
@@ -96,10 +95,9 @@ class ContextEMM(MixtureEstimator):
     prior_ : the fitted experts and the pool of their scores.
     regions_ : the instance models. ``evidence_``: their κ. ``power_``: τ.
     calibration_ : probabilities, thresholds and rare-tag weights.
-    choice_ : how κ was chosen; None if it was given.
-    agreement_ : the share of cross-validated regions whose tag a caption would not change, by τ.
-    accuracy_, frequency_accuracy_ : top-k accuracy of training pictures, cross-validated, and that of the
-        most frequent tags.
+    choice_ : the search for κ; None if it was given.
+    agreement_ : the fraction of cross-validated regions with the same tag with and without caption, per τ.
+    accuracy_, frequency_accuracy_ : cross-validated top-k accuracy, and that of the most frequent tags.
     bound_history_ : the bound at each iteration of EM. ``n_iter_``, ``converged_``.
     tag_names_, classes_ : the tags.
 

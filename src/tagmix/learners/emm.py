@@ -30,37 +30,36 @@ CALIBRATION_SCORES = 20_000_000
 
 
 class EMM(MixtureEstimator):
-    """Explain every region by one tag and every picture by a few out of very many.
+    """Exponential-multinomial mixture: one tag per region, and few tags out of many per picture.
 
-    The model of the paper. For tags of your own photos choose ``ContextEMM``, which puts a context prior in
-    front of the regions. Training costs regions × words × tags *of the picture* per iteration under hard
+    The model of the paper. For your own photos use ``ContextEMM``, which has a prior from the whole
+    picture. Training costs regions × words × tags *of the picture* per iteration under hard
     supervision, and does not grow with the number of all tags.
 
     Parameters
     ----------
-    learning : "margin" learns a weight for each tag by maximum margins (EMM_d); "likelihood" does not
-    (EMM_m). inference : how an uncaptioned picture is explained: "variational" (a posterior) or "map" (a
-    convex problem
-        whose answer has exact zeros: few tags, the others at probability 0).
+    learning : "margin" learns a weight per tag by maximum margins (EMM_d); "likelihood" does not (EMM_m).
+    inference : the posterior of a picture without caption: "variational", or "map", a convex problem whose
+        solution has exact zeros: few tags, the others at probability 0.
     normaliser : "bounded" keeps the normaliser of θ in the bound; "dropped" is the paper as printed, with λ
-        held at 1 because nothing else holds it then.
-    ranking : "shares" ranks tags by the share of regions they hold, "theta" by the paper's θ̂, which counts
-    the
+        fixed at 1, because it is not identifiable then.
+    ranking : "shares" ranks tags by their share of regions, "theta" by the paper's θ̂, which counts the
         prior twice.
-    evidence : κ, the power that a region's words are raised to; one number or one per view. 1 is the paper;
+    evidence : κ, the power of the likelihood of a region's words; one number or one per view. 1 is the paper;
         smaller values correct its overconfidence. Choose it by cross-validation.
     supervision : "hard" explains a captioned picture by its own tags only; a number multiplies the paper's
         guidance w(y+δ)/M (1 is the paper) and allows every tag, at a cost of all tags.
     max_iter, tol : stop when an iteration gains less than ``tol`` of the bound.
-    eta, learn_eta : the Dirichlet prior of words, to start from; learnt by default.
+    eta, learn_eta : the initial Dirichlet prior of words; learnt by default.
     chi : shape and rate of the Gamma prior of λ.
     nu1, nu2 : the margin problem's weights on ‖w‖² and on the slack (Eq. 4).
-    margin_posterior : constrain the posterior of prediction ("free") or of the caption ("guided", paper).
+    margin_posterior : the posterior in the constraints: without the caption ("free") or with it ("guided",
+        the paper).
     margin_rounds : how often the margins' multipliers δ are fed back into the E-step.
-    calibration_folds : folds for probabilities and thresholds, each trains once more; 0 leaves them out.
-    memory_mb : how much the arrays of one shard may take.
-    random_state : how pictures are dealt to folds.
-    n_jobs : threads; -1 takes all cores. It never changes a bit of the result.
+    calibration_folds : folds for probabilities and thresholds, one training each; 0 skips the calibration.
+    memory_mb : the memory for the arrays of one shard.
+    random_state : the assignment of pictures to folds.
+    n_jobs : threads; -1 uses all cores. The result does not depend on it.
     verbose : 1 shows a bar on a terminal, 2 prints one line per iteration.
 
     Attributes
@@ -68,8 +67,8 @@ class EMM(MixtureEstimator):
     params_ : λ, the words of each tag, w.
     bound_history_ : the bound after each E-step. ``n_iter_``, ``converged_``.
     margin_ : the margin problem's solution, with its gap; None for "likelihood".
-    calibration_ : probabilities, thresholds and rare-tag weights; None if it was left out.
-    calibrated_for_ : the inference and the ranking that it was learnt with.
+    calibration_ : probabilities, thresholds and rare-tag weights; None if it was skipped.
+    calibrated_for_ : the inference and the ranking of the calibration.
     tag_names_, classes_ : the tags.
 
     Examples

@@ -16,14 +16,14 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from tagmix import EMM
 from tagmix.arrays import Floats
-from tagmix.experiments.data import Part, load_part
-from tagmix.experiments.points import with_views
-from tagmix.experiments.run import regions_of
-from tagmix.experiments.studies import WORDS
+from tagmix.comparison.measure import region_ranks
+from tagmix.comparison.parts import DataPart, load_part
+from tagmix.comparison.variations import with_views
 from tagmix.images.bagging import LAYOUT
 from tagmix.learners.context.fitting import POWERS
 from tagmix.learners.context.tuning import instances_of
 from tagmix.learners.tuning import choose_evidence
+from tagmix.studies.tasks import WORDS
 
 DATA, NAME = Path(os.environ.get("TAGMIX_REPRODUCED", "reproduce-out")) / "data", "msrc_v2_rich"
 FOLDS = 2
@@ -66,7 +66,7 @@ def _rows(views: tuple[str, ...]) -> list[dict[str, Any]]:
     ]
 
 
-def _fold(part: Part, told: str) -> tuple[Floats, Floats]:
+def _fold(part: DataPart, told: str) -> tuple[Floats, Floats]:
     """Return the shares of regions named rightly, free and captioned: as chosen, and of all tried."""
     emm = EMM(context="kernel", learning="likelihood", calibration_folds=2)
     choice = choose_evidence(emm, part.train)
@@ -82,8 +82,8 @@ def _fold(part: Part, told: str) -> tuple[Floats, Floats]:
     return ours, np.array(found)
 
 
-def _shares(emm: EMM, part: Part) -> Floats:
-    regions = regions_of(emm, part)
+def _shares(emm: EMM, part: DataPart) -> Floats:
+    regions = region_ranks(emm, part)
     if regions is None:
         raise ValueError("regions of the test pictures must have labels")
     return np.array([np.mean(np.array(places) == 1) for places in (regions.free, regions.captioned)])

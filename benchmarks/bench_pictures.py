@@ -128,7 +128,7 @@ def agreement(folder: str) -> dict[str, Any]:
     return {size: [float(found.mean()), float(np.quantile(found, 0.05))] for size, found in joined.items()}
 
 
-def regions_of(path: Path) -> NDArray[Any]:
+def region_ranks(path: Path) -> NDArray[Any]:
     """Return the regions of the obvious way."""
     image = obvious.decode(path.read_bytes())
     return obvious.cut(image, obvious.superpixels(image)).astype(np.int16)
@@ -175,7 +175,7 @@ def accuracy(folder: str) -> dict[str, Any]:
     with ProcessPoolExecutor(
         PROCESSES, mp_context=get_context("forkserver"), initializer=obvious.one_thread
     ) as pool:
-        regions = list(pool.map(regions_of, paths, chunksize=4))
+        regions = list(pool.map(region_ranks, paths, chunksize=4))
         for seed in range(DRAWS):
             sketches = list(pool.map(partial(obvious_sketch, seed=seed), paths, chunksize=4))
             describer = Describer(n_words=ALBUM_WORDS, restarts=1, n_jobs=PROCESSES, seed=seed)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagmix.evaluation.search import PASSES, line_search
+from tagmix.evaluation.search import PASSES, coordinate_search
 
 
 def search(axes, start, value, together=()):
@@ -17,7 +17,7 @@ def search(axes, start, value, together=()):
         asked.append(tuple(setting.values()))
         return value(**setting)
 
-    found = line_search(axes, start, told, together=together)
+    found = coordinate_search(axes, start, told, together=together)
     assert [tuple(setting.values()) for setting, _ in found.tried] == asked
     return found, asked
 
@@ -96,7 +96,7 @@ def test_without_axes_the_start_is_all_there_is():
 
 def test_progress_counts_settings_as_they_are_tried():
     told = []
-    line_search({"x": range(5)}, {"x": 2}, lambda setting: setting["x"], told.append)
+    coordinate_search({"x": range(5)}, {"x": 2}, lambda setting: setting["x"], told.append)
     assert told == [1, 2, 3, 4]
 
 

@@ -21,6 +21,7 @@ from tagmix.evaluation.ranking import (
 )
 from tagmix.evaluation.top_k import (
     check_k,
+    default_k,
     ndcg_at_k,
     precision_at_k,
     region_top_k_accuracy,
@@ -83,6 +84,7 @@ __all__ = [
     "calibration_error",
     "check_k",
     "coverage",
+    "default_k",
     "effective_tags",
     "macro_f1",
     "mean_average_precision_of_pictures",

@@ -1,43 +1,44 @@
-"""Search one setting after the other, each along its own ordered values, for as long as it gains."""
+"""Coordinate search: one setting after the other, each along its own ordered values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 Setting = dict[str, Any]
-# How often all axes are gone along at most, which bounds the price.
+# The most passes over all axes, which bounds the cost.
 PASSES = 2
 
 
-class Found(NamedTuple):
-    """The best setting, its value, and every setting that was tried with its value, in that order."""
+class SearchResult(NamedTuple):
+    """The best setting, its value, and every setting that was tried with its value, in order."""
 
     setting: Setting
     value: float
     tried: tuple[tuple[Setting, float], ...]
 
 
-def line_search(
+def coordinate_search(
     axes: Mapping[str, Sequence[Any]],
     start: Mapping[str, Any],
     value: Callable[[Setting], float],
     progress: Callable[[int], None] | None = None,
     *,
     together: Sequence[str] = (),
-) -> Found:
-    """Return the best setting found from ``start``: along each axis down and up, until a step does not gain.
+) -> SearchResult:
+    """Return the best setting found from ``start``, along each axis down and up until a step does not gain.
 
-    All axes are gone along again, at most ``PASSES`` times, until a pass changes nothing. Before that the
-    axes named ``together``, which share their values, are set to every second value in turn: there may be
-    several hills, and ridges that no single axis goes along. No setting is tried twice; of equals the
-    earlier wins. ``progress`` is called with the number of settings tried so far.
+    All axes are searched again, at most ``PASSES`` times, until a pass changes nothing. Before the first pass
+    the axes named ``together``, which share their values, are set to every second value at once: the
+    objective may have several maxima, and ridges along no single axis. No setting is tried twice; of equals
+    the earlier wins. ``progress`` is called with the number of settings tried so far.
 
-    >>> found = line_search({"x": range(9), "y": range(9)}, {"x": 4, "y": 4}, lambda s: -abs(s["x"] - 2))
+    >>> axes = {"x": range(9), "y": range(9)}
+    >>> found = coordinate_search(axes, {"x": 4, "y": 4}, lambda s: -abs(s["x"] - 2))
     >>> found.setting, found.value, len(found.tried)
     ({'x': 2, 'y': 4}, 0, 7)
     """
     tried: dict[tuple[Any, ...], tuple[Setting, float]] = {}
 
-    def worth(setting: Setting) -> float:
+    def score(setting: Setting) -> float:
         key = tuple(setting[name] for name in axes)
         if key not in tried:
             tried[key] = setting, value(setting)
@@ -46,19 +47,19 @@ def line_search(
         return tried[key][1]
 
     best: Setting = {name: start[name] for name in axes}
-    worth(best)
+    score(best)
     for step in axes[together[0]][::2] if len(together) > 1 else ():
-        best = max(best, {**best, **dict.fromkeys(together, step)}, key=worth)
+        best = max(best, {**best, **dict.fromkeys(together, step)}, key=score)
     for _ in range(PASSES):
         before = best
         for name, values in axes.items():
-            best = max(_line(best, name, list(values), worth), key=worth)
+            best = max(_line(best, name, list(values), score), key=score)
         if best == before:
             break
-    return Found(best, worth(best), tuple(tried.values()))
+    return SearchResult(best, score(best), tuple(tried.values()))
 
 
-def _line(best: Setting, name: str, values: list[Any], worth: Callable[[Setting], float]) -> list[Setting]:
+def _line(best: Setting, name: str, values: list[Any], score: Callable[[Setting], float]) -> list[Setting]:
     line = [best]
     place = values.index(best[name])
     for way in (values[:place][::-1], values[place + 1 :]):
@@ -66,7 +67,7 @@ def _line(best: Setting, name: str, values: list[Any], worth: Callable[[Setting]
         for step in way:
             there = {**here, name: step}
             line.append(there)
-            if worth(there) <= worth(here):
+            if score(there) <= score(here):
                 break
             here = there
     return line

@@ -17,6 +17,15 @@ def check_k(k: Any) -> None:
         raise ParameterError(f"k must be a whole number >= 1, got {k!r}: ask for one tag or more.")
 
 
+def default_k(n_tags: int) -> int:
+    """Return how many tags a ranking shows by default: 5, or half of the tags if they are fewer than 10.
+
+    >>> default_k(374), default_k(7), default_k(1)
+    (5, 3, 1)
+    """
+    return max(1, min(5, n_tags // 2))
+
+
 def top_tags(scores: Any, k: int) -> Ints:
     """Return the k best tags of each row, best first; ties go to the lower column.
 

@@ -18,7 +18,7 @@ from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.evaluation.folds import Fold, duplicate_groups, grouped_folds
 from tagmix.evaluation.metrics import top_k_accuracy
-from tagmix.evaluation.search import PASSES, line_search
+from tagmix.evaluation.search import PASSES, coordinate_search
 from tagmix.learners.calibration import fit_calibration, probabilities
 from tagmix.learners.context.tuning import COARSE, choose_by_agreement
 from tagmix.learners.emm import EMM
@@ -79,7 +79,7 @@ def choose_evidence(
         return _held_out_accuracy(clone(emm).set_params(evidence=evidence), part, shown, parts)
 
     axes = dict.fromkeys(views, VALUES)
-    found = line_search(axes, dict.fromkeys(views, START), accuracy, progress, together=views)
+    found = coordinate_search(axes, dict.fromkeys(views, START), accuracy, progress, together=views)
     tried = {tuple(setting.values()): value for setting, value in found.tried}
     return Choice(found.setting, found.value, frequency, tried)
 

@@ -1,7 +1,7 @@
 """CorrLDA: regions speak in topics, and every caption word speaks of one region."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -71,6 +71,8 @@ class CorrLDA(RegionLearner):
     >>> bool(corr.score(sample.bags[100:]) > 0.5)
     True
     """
+
+    searched: ClassVar[dict[str, Any]] = {"evidence": None}  # None: κ of each view
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """DBA: EMM's machinery under a Dirichlet prior, the rival that the paper starts from."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import digamma
@@ -67,6 +67,12 @@ class DBA(RegionLearner):
     >>> bool(dba.score(sample.bags[100:]) > 0.6)
     True
     """
+
+    # What a comparison searches: name → (start, values), /tags per tag; None is κ of each view.
+    searched: ClassVar[dict[str, Any]] = {
+        "evidence": None,
+        "total_alpha/tags": (0.1, (None, 0.1, 1.0, 10.0, 100.0)),
+    }
 
     def __init__(
         self,

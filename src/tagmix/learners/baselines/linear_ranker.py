@@ -65,6 +65,7 @@ class LinearRanker(LinearLearner):
     """
 
     whole_pictures: ClassVar[bool] = True
+    reads_pictures: ClassVar[bool] = True
 
     def __init__(
         self,

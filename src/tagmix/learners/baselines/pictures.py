@@ -206,6 +206,7 @@ class PictureLearner(TagLearner):
     """
 
     reads_dense = True
+    reads_pictures = True  # views of whole pictures too
     distance: str
     memory_mb: float
     gallery_: dict[str, Any]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from tagmix.arrays import is_sparse
 from tagmix.bags import Bags
-from tagmix.evaluation.search import Found, Setting, line_search
+from tagmix.evaluation.search import SearchResult, Setting, coordinate_search
 from tagmix.learners.context.fitting import Regions, Trial, powers_of, try_powers
 from tagmix.learners.context.prior import HeldOut, fit_prior
 from tagmix.learners.context.scorer import scorer_of
@@ -43,7 +43,7 @@ LEAST_GAIN = 0.005
 class Chosen(NamedTuple):
     """What the search found, and the context of the pictures it was made on."""
 
-    found: Found
+    found: SearchResult
     held_out: HeldOut
 
 
@@ -69,8 +69,10 @@ def choose_by_agreement(
     names = instances_of(bags) if instances is None else list(instances)
     ask = _Asking(emm, bags, held_out, names, seed, progress)
     best = _grown(list(ask.models), tuple(values)[COARSE], ask)
-    found = line_search({view: values for view in best}, best, lambda other: ask.worth_beside(other, best))
-    return Chosen(Found(ask.evidence(found.setting), found.value, tuple(ask.tried(names))), held_out)
+    found = coordinate_search(
+        {view: values for view in best}, best, lambda other: ask.worth_beside(other, best)
+    )
+    return Chosen(SearchResult(ask.evidence(found.setting), found.value, tuple(ask.tried(names))), held_out)
 
 
 def _grown(views: Sequence[str], coarse: Sequence[float], ask: "_Asking") -> Setting:

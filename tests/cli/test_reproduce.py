@@ -333,10 +333,7 @@ def test_documents_are_written_and_say_if_they_are_not_of_one_clean_commit(
     assert lines(said.out)[-1] == str(docs / "tables.md")
     text = (docs / "tables.md").read_text(encoding="utf-8")
     assert "## Scenes (drawn, every pixel labelled), SIFT, colour and place words" in text
-    assert sorted(path.name for path in (docs / "figures").iterdir()) == [
-        "figure2-scenes.svg",
-        "figure3-scenes.svg",
-    ]
+    assert sorted(path.name for path in (docs / "figures").iterdir()) == ["figure2.svg", "figure3.svg"]
     monkeypatch.setattr(running, "_commit", lambda: "abc")
     assert run([*call, "--again"]) == 0  # its own file is replaced
     assert "clean commit" not in capsys.readouterr().err

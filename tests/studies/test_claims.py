@@ -16,10 +16,10 @@ from tagmix.studies.claims import (
     checked_claims,
     claim_tile,
     gains_lines,
+    losses_lines,
     losses_outcome,
-    losses_table,
     order_outcome,
-    points_table,
+    points_lines,
     published,
 )
 from tagmix.studies.literature import published_lines
@@ -77,7 +77,7 @@ def test_the_method_that_falls_more_slowly_is_named():
     points = groups(made)[0].curves["tags"]
     assert "EMM_d loses less than DBA" in losses_outcome(points)
     (few, many) = (points[i][1]["DBA"] for i in (0, 1))
-    row = by_name(losses_table(points))["DBA"]
+    row = by_name(page.grid(*losses_lines(points)))["DBA"]
     assert row[2] == f"{few.score() - many.score():.3f}"
     assert row[3].startswith(f"{100 * (1 - many.score() / few.score()):.1f} %|")
     assert row[0].split("|")[1] == f"{100 * few.score() / few.ceiling():.0f} % of the ceiling"
@@ -85,7 +85,7 @@ def test_the_method_that_falls_more_slowly_is_named():
 
 def test_points_have_scores_and_gains_beside_each_other():
     made = curve("evidence", [0.1, 1.0], {"DBA": 0.5, "EMM_m": 1.0})
-    table = points_table(groups(made)[0].curves["evidence"], "evidence")
+    table = page.grid(*points_lines(groups(made)[0].curves["evidence"], "evidence"))
     assert cells(table)[0] == ["", "evidence 0.1", "evidence 1"]
     assert list(by_name(table)) == ["EMMm", "DBA", "EMMm over DBA"]
 

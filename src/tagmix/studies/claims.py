@@ -120,7 +120,7 @@ def ends(points: Sequence[tuple[Any, Samples]]) -> dict[str, Ends]:
     return {name: (first[name], last[name]) for name in in_order(first) if name in last}
 
 
-def losses_table(points: Sequence[tuple[Any, Samples]]) -> str:
+def losses_lines(points: Sequence[tuple[Any, Samples]]) -> Table:
     """Return the top-k accuracy that each method loses from the fewest to the most tags."""
     lines = []
     for name, (few, many) in ends(points).items():
@@ -134,7 +134,7 @@ def losses_table(points: Sequence[tuple[Any, Samples]]) -> str:
         ]
         lines.append(Line(*label(name)[:2], cells, "strong" if label(name).paper else ""))
     heads = ["", f"With {points[0][0]:g} tags", f"With {points[-1][0]:g} tags", "Lost", "Lost, share"]
-    return page.grid(heads, lines)
+    return Table(heads, lines)
 
 
 def losses_outcome(points: Sequence[tuple[Any, Samples]]) -> str:
@@ -169,7 +169,7 @@ def _points(apart: Interval) -> str:
     return f"{number(100 * apart.mean, 1, sign=True)} points, {low} to {high}"
 
 
-def points_table(points: Sequence[tuple[Any, Samples]], name: str) -> str:
+def points_lines(points: Sequence[tuple[Any, Samples]], name: str) -> Table:
     """Return top-k accuracy and the paper's gains: one column per point, one line per method or pair."""
     names = in_order({found for _, samples in points for found in samples})
     score = top_k(samples for _, samples in points)
@@ -183,7 +183,7 @@ def points_table(points: Sequence[tuple[Any, Samples]], name: str) -> str:
             cells = [_gain_cell(own[pair]) if pair in own else Cell(NONE) for own in found]
             lines.append(Line(pair, "relative gain", cells))
     heads = [f"{name} {value:g}" if is_number(value) else str(value) for value, _ in points]
-    return page.grid(["", *heads], lines)
+    return Table(["", *heads], lines)
 
 
 def _pair(claim: Gain) -> str:

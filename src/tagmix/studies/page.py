@@ -13,9 +13,9 @@ from tagmix.studies.claims import (
     checked_claims,
     claim_tile,
     group_claims,
+    losses_lines,
     losses_outcome,
-    losses_table,
-    points_table,
+    points_lines,
 )
 from tagmix.studies.curves import AXES, curve_points, other_curves, points_panel, reference
 from tagmix.studies.literature import published_lines
@@ -56,6 +56,15 @@ OTHERS_NOTE = (
     "leave out three that no training picture has). The published methods use other features, mostly more of "
     "them or those of a network: the numbers are not directly comparable."
 )
+
+
+def variation_tables(group: Group) -> list[tuple[str, page.Table]]:
+    """Return the name and the table of each varied setting; the last column has the chosen settings."""
+    tables = []
+    for name, points in other_curves(group).items():
+        whole = reference(group, points)
+        tables.append((name, points_lines([*points, (WHOLE, whole)] if whole else points, name)))
+    return tables
 
 
 class PaperPage(Extras):
@@ -102,18 +111,16 @@ class PaperPage(Extras):
         points = curve_points(group, "tags")
         outcome = losses_outcome(points) if len(points) > 1 else ""
         parts = [page.paragraph(outcome, "said")] if outcome else []
-        return parts + ([losses_table(points)] if points_panel(points, "tags") else [])
+        return parts + ([page.grid(*losses_lines(points))] if points_panel(points, "tags") else [])
 
     def closing(self, group: Group) -> str:
         """Return one table per varied setting, and a curve if there are enough points."""
         figures, parts = self.closing_figures(group), []
-        for name, points in other_curves(group).items():
-            panel = points_panel(points, name)
-            drawn = page.figure(figures[f"why-{name}"].svg, f"{panel.y_label} by {name}.") if panel else ""
-            whole = reference(group, points)
-            columns = [*points, (WHOLE, whole)] if whole else points
+        for name, table in variation_tables(group):
+            drawn = figures.get(f"why-{name}")
+            figure = page.figure(drawn.svg, f"Top-k accuracy by {name}.") if drawn else ""
             text = page.paragraph(WHY.get(name, ""))
-            parts.append(page.subsection(f"Why: {name}", text, drawn, points_table(columns, name)))
+            parts.append(page.subsection(f"Why: {name}", text, figure, page.grid(*table)))
         return "\n".join(parts)
 
     def closing_figures(self, group: Group) -> dict[str, Drawn]:

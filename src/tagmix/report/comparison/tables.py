@@ -115,7 +115,7 @@ def scores_lines(group: Group) -> Table:
     saved = [key for key in MAIN if _known(group, key)]
     timed = any(record.seconds for record in group.records)
     mean = " (mean over seeds)" if group.n_seeds > 1 else " (mean over folds)" if len(best.units) > 1 else ""
-    heads = ["", f"{top_k([group.whole])} (95 % interval)", "Behind the best", "P@1"]
+    heads = ["", f"{top_k([group.whole])} (95 % interval)", "Difference to best", "P@1"]
     heads += [METRICS[key][0] for key in saved] + [f"Seconds{mean}"] * timed
     lines = []
     for name in group.order:
@@ -207,7 +207,7 @@ def regions_lines(group: Group, samples: Samples) -> Table:
     best = {own: max(samples.values(), key=lambda s, c=own: _share(s, c)) for own in (False, True)}  # type: ignore[misc]
     heads = [""]
     for given in ("no caption", "caption given"):
-        heads += [f"Regions right, {given}", "Behind the best"] + ([FOLDS] if folds else [])
+        heads += [f"Regions right, {given}", "Difference to best"] + ([FOLDS] if folds else [])
     lines = []
     for name in order:
         cells: list[Cell] = []

@@ -81,13 +81,13 @@ def test_a_record_of_before_probabilities_were_kept_has_none(file):
     del fields["probabilities"]
     file.write_text(json.dumps(fields))
     assert Record.load(file) == record(probabilities=None)
-    assert Record.load(file).worth is None
+    assert Record.load(file).selection is None
 
 
 def test_bins_and_tags_worth_showing_are_counted_from_the_record():
     assert SAID.bins.error == pytest.approx((0.8 + 0.5 + 0.0) / 6, rel=1e-12)
     # The first picture has the tags 0 and 2 and is shown 2; the second has 1 and is shown none
-    assert [quotient(parts) for parts in record().worth] == [1.0, pytest.approx(1 / 3), 0.5, 0.5]
+    assert [quotient(parts) for parts in record().selection] == [1.0, pytest.approx(1 / 3), 0.5, 0.5]
 
 
 def test_a_record_that_would_be_refused_is_not_written(tmp_path):

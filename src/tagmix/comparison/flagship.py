@@ -75,7 +75,7 @@ class ContextEMM(BaseEstimator):  # type: ignore[misc]
         return self.emm_.predict_marginals(X)
 
     def predict(self, X: Bags) -> Ints:
-        """Return the tags worth showing, pictures × tags of 0 and 1."""
+        """Return the selected tags, pictures × tags of 0 and 1."""
         return self.emm_.predict(X)
 
     def predict_regions(self, X: Bags, captioned: bool = False) -> Floats:

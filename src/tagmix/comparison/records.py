@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from tagmix.arrays import Counts, Ints
 from tagmix.errors import TagmixError
 from tagmix.evaluation.blocks import Parts
-from tagmix.evaluation.probabilities import Bins, Worth, worth_parts
+from tagmix.evaluation.probabilities import Bins, Selection, selection_parts
 from tagmix.storage import get, put
 
 FORMAT = 2
@@ -126,11 +126,11 @@ class Record:
         return _matrix(self.captions, len(self.tag_names))
 
     @property
-    def worth(self) -> Worth | None:
+    def selection(self) -> Selection | None:
         """Return the terms of each picture in the metrics of selected tags; None without probabilities."""
         if self.probabilities is None:
             return None
-        return worth_parts(self.truth, _matrix(self.probabilities.shown, len(self.tag_names)))
+        return selection_parts(self.truth, _matrix(self.probabilities.shown, len(self.tag_names)))
 
     def picture_parts(self, k: int = 5) -> Parts:
         """Return the terms of each picture in the top-k accuracy, for k up to ``LONGEST``."""

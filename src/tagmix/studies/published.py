@@ -1,4 +1,4 @@
-"""Numbers that others have published, with their sources: what ours are put beside."""
+"""Published numbers with their sources."""
 
 import tomllib
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ class Source(NamedTuple):
     venue: str
 
     def __str__(self) -> str:
-        """Return it as one line for small print."""
+        """Return the source as one line."""
         return f"{self.authors}: {self.title}, {self.venue} {self.year}"
 
 
 class Dataset(NamedTuple):
-    """A data set of the paper; ``ceiling`` is the Top-5 accuracy that a perfect ranking would reach."""
+    """A data set of the paper; ``ceiling`` is the top-5 accuracy of a perfect ranking."""
 
     name: str
     pictures: int
@@ -33,7 +33,7 @@ class Dataset(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """How much better the paper finds ``method`` than ``over``, in per cent, for each of its data sets."""
+    """The paper's gain of ``method`` over ``over``, in per cent, for each of its data sets."""
 
     method: str
     over: str
@@ -42,7 +42,7 @@ class Gain(NamedTuple):
 
 
 class TagFigures(NamedTuple):
-    """Mean precision, recall and F1 of tags in per cent, and N+; ``ours`` is our method that follows it."""
+    """Mean precision, recall and F1 of tags in per cent, and N+; ``ours`` is our implementation."""
 
     name: str
     precision: float
@@ -56,7 +56,7 @@ class TagFigures(NamedTuple):
 
 
 class Published(NamedTuple):
-    """All of them: the paper, its order of methods (best first), its data and gains; and Corel5k's table."""
+    """The paper, its order of methods (best first), its data and gains; and the table of Corel5k."""
 
     paper: Source
     order: tuple[str, ...]
@@ -67,7 +67,7 @@ class Published(NamedTuple):
 
 @cache
 def published() -> Published:
-    """Return what was published.
+    """Return the published numbers.
 
     >>> [gain.percent["Alipr"] for gain in published().gains if gain.percent]
     [18.84, 9.08]

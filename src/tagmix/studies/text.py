@@ -1,6 +1,6 @@
-"""A catalogue of works with subjects, as bags of text: thousands of tags to measure how methods grow.
+"""A catalogue of works with subjects as bags of text, for experiments with thousands of tags.
 
-One work a line of gzipped JSON, ``{"id": …, "tags": […], "regions": […]}``: its text fields (title, medium,
+One work per line of gzipped JSON, ``{"id": …, "tags": […], "regions": […]}``: its text fields (title, medium,
 artist, …) are the regions, their words the features and its subjects the tags.
 """
 
@@ -36,7 +36,7 @@ MAX_TEST = 5000  # test works × tags of scores then take 314 MB at 7,848 tags
 
 
 class TextParts(NamedTuple):
-    """Works to learn from and works to test, of the same tags and words, and what was set aside."""
+    """Training and test works with the same tags and words, and the lines that were set aside."""
 
     train: Bags
     test: Bags
@@ -57,21 +57,20 @@ def read_text_corpus(
     min_works: int = 2,
     n_words: int = 20_000,
 ) -> TextParts:
-    """Return a catalogue as bags with the one view ``text``, parted by work.
+    """Return a catalogue as training and test bags with the single view ``text``.
 
-    Words are runs of letters (``tagmix.datasets.tags.words``), counted once a field. Numbers are sizes in
-    millimetres and dates: with them the top-5 accuracy of EMM on held-out training works of the Tate gains
-    .01 and that of neighbours loses as much, so they are left out. The words are those of the training works
-    alone. Tags are counted over all works, so that they are the same whatever the seed; a tag of few works
-    may therefore be on test works only. Works without any of the tags are left out: no ranking of theirs is
-    right or wrong.
+    Words are runs of letters (``tagmix.datasets.tags.words``), counted once per field. Numbers are sizes in
+    millimetres and dates: with them the cross-validated top-5 accuracy on the Tate gains .01 for EMM
+    and loses .01 for neighbours, so they are left out. Words are those of the training works. Tags are
+    counted over all works, so that they do not depend on the seed; a rare tag may be on test works only.
+    Works without any of the tags are left out.
 
     Parameters
     ----------
-    seed : how works are dealt to the parts.
-    test_share : the share of works that are tested, at most 5,000 of them; the others are learnt from.
-    min_works : tags and words on fewer works are left out.
-    n_words : how many words are kept, the most frequent.
+    seed : of the random split.
+    test_share : the share of test works, at most 5,000 works.
+    min_works : tags and words of fewer works are left out.
+    n_words : the number of words, the most frequent.
     """
     _check_settings(seed, test_share, min_works, n_words)
     file = Path(path)
@@ -87,8 +86,8 @@ def read_text_corpus(
     order = np.random.default_rng(seed).permutation(len(works))
     n_test = max(1, min(MAX_TEST, len(works) - 1, round(test_share * len(works))))
     test, train = ([works[i] for i in np.sort(part)] for part in (order[:n_test], order[n_test:]))
-    spoken = ({word for region in work.regions for word in region} for work in train)
-    vocabulary = _frequent(spoken, min_works, n_words)
+    used = ({word for region in work.regions for word in region} for work in train)
+    vocabulary = _frequent(used, min_works, n_words)
     if not vocabulary:
         raise AlbumError(
             f"{shown(file.name)} must have a word on {min_works} training works, got none: lower min_works"
@@ -105,15 +104,15 @@ def _check_settings(seed: Any, test_share: Any, min_works: Any, n_words: Any) ->
 
 
 def _works(file: Path) -> tuple[list[_Work], tuple[str, ...]]:
-    """Return the works of a file, and a line for each thing that was set aside."""
-    aside, works, spoken = Collector(Path()), {}, dict[str, tuple[str, ...]]()
+    """Return the works of a file, and a message for each line that was set aside."""
+    aside, works, cached = Collector(Path()), {}, dict[str, tuple[str, ...]]()
     for number, raw in enumerate(_lines(file), 1):
         with aside.setting_aside(f"{file.name} line {number}"):
             if len(raw) > MAX_LINE:
                 raise AlbumError(f"a work must have at most {MAX_LINE:,} bytes, got more")
             if not raw.strip():
                 continue
-            work = _work(parse_json(to_text(raw, "the line"), "the line"), spoken)
+            work = _work(parse_json(to_text(raw, "the line"), "the line"), cached)
             if work.name in works:
                 raise AlbumError(f"id {shown(work.name)} is there twice: the first work counts")
             works[work.name] = work
@@ -121,7 +120,7 @@ def _works(file: Path) -> tuple[list[_Work], tuple[str, ...]]:
 
 
 def _lines(file: Path) -> Iterator[bytes]:
-    """Yield the lines of a gzipped file; of a line that is too long, its beginning, one byte too long."""
+    """Yield the lines of a gzipped file; of a line that is too long, its beginning only."""
     packed = io.BytesIO(read_bytes(file, MAX_PACKED))
     n_bytes, n_lines, begun = 0, 0, False
     try:
@@ -142,8 +141,8 @@ def _lines(file: Path) -> Iterator[bytes]:
         ) from error
 
 
-def _work(record: Any, spoken: dict[str, tuple[str, ...]]) -> _Work:
-    """Return one work; ``spoken`` remembers the words of fields, for most fields are on many works."""
+def _work(record: Any, cached: dict[str, tuple[str, ...]]) -> _Work:
+    """Return one work; ``cached`` caches the words of fields, most of which are on many works."""
     if not isinstance(record, Mapping):
         raise AlbumError(f"a work must be an object with an id, got {shown(record)}")
     name = record.get("id")
@@ -151,9 +150,9 @@ def _work(record: Any, spoken: dict[str, tuple[str, ...]]) -> _Work:
         raise AlbumError(f"an id must be a short text, got {shown(name)}")
     tags, fields = (_texts(record, key) for key in ("tags", "regions"))
     for field in fields:
-        if field not in spoken:
-            spoken[field] = words(field)
-    return _Work(keyword(name), keywords(tags), tuple(spoken[field] for field in fields))
+        if field not in cached:
+            cached[field] = words(field)
+    return _Work(keyword(name), keywords(tags), tuple(cached[field] for field in fields))
 
 
 def _texts(record: Mapping[str, Any], key: str) -> list[str]:
@@ -164,7 +163,7 @@ def _texts(record: Mapping[str, Any], key: str) -> list[str]:
 
 
 def _frequent(many: Iterable[Collection[str]], least: int, most: int | None = None) -> list[str]:
-    """Return the names that occur so often, sorted; where there are too many, the most frequent.
+    """Return the names that occur at least so often, sorted; if there are too many, the most frequent.
 
     >>> _frequent([("sea", "sky"), ("sea", "sky"), ("sea",), ("land",)], 2, 1)
     ['sea']
@@ -175,7 +174,7 @@ def _frequent(many: Iterable[Collection[str]], least: int, most: int | None = No
 
 
 def _bags(works: Sequence[_Work], vocabulary: list[str], tag_names: list[str]) -> Bags:
-    """Return works as bags; a field without a known word is no region."""
+    """Return works as bags; fields without a known word are left out."""
     place = {word: column for column, word in enumerate(vocabulary)}
     fields = [
         [columns for region in work.regions if (columns := [place[word] for word in region if word in place])]
@@ -189,7 +188,7 @@ def _bags(works: Sequence[_Work], vocabulary: list[str], tag_names: list[str]) -
 
 
 def _indicator(rows: Iterable[Sequence[int]], width: int) -> Counts:
-    """Return a row for each list of columns, 1 in each of them."""
+    """Return one row per list of columns, with 1 in each of these."""
     listed = [sorted(row) for row in rows]
     starts = np.concatenate([[0], np.cumsum([len(row) for row in listed])]).astype(np.int64)
     columns = np.fromiter(chain.from_iterable(listed), dtype=np.int64)

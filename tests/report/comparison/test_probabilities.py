@@ -18,7 +18,7 @@ from tagmix.report.comparison.probabilities import (
     points,
     probabilities,
     probability_samples,
-    worth_table,
+    selection_table,
 )
 from tagmix.report.comparison.samples import MethodSample, groups
 from tests.report.comparison.makers import compared, record, saying
@@ -93,7 +93,9 @@ def test_the_sentence_is_about_the_fullest_bin_above_a_half(pooled):
 
 
 def test_the_table_has_what_is_shown_beside_as_many_for_every_picture(pooled):
-    table = {name: values[0] for name, values in by_name(worth_table(probability_samples(pooled))).items()}
+    table = {
+        name: values[0] for name, values in by_name(selection_table(probability_samples(pooled))).items()
+    }
     assert table["Calibration error"] == f"{1.37 / 9:.3f}"
     assert table["Tags selected per picture"].startswith("0.7|")  # 2 on 3 pictures
     assert table["Precision"].startswith("1.000|")
@@ -106,17 +108,17 @@ def test_the_table_has_what_is_shown_beside_as_many_for_every_picture(pooled):
 def test_nothing_shown_has_a_dash_for_its_precision():
     bare = replace(FOLDS[0], probabilities=replace(FOLDS[0].probabilities, shown=[[], []]))
     (group,) = groups([bare])
-    table = by_name(worth_table(probability_samples(group)))
+    table = by_name(selection_table(probability_samples(group)))
     assert table["Precision"] == ["–|nothing is selected"]
     assert table["Pictures without a tag"] == ["2 of 2"]
 
 
 def test_a_picture_tested_by_several_draws_is_one_picture_with_all_its_tags():
     sample = MethodSample("EMM_calibrated", (FOLDS[0], FOLDS[0]))
-    (worth,) = sample.worth.values()
-    assert worth.shown.gain.tolist() == [2, 2]
-    assert worth.shown.weight.tolist() == [2, 2]
-    assert quotient(worth.precision) == 1.0
+    (selection,) = sample.selection.values()
+    assert selection.shown.gain.tolist() == [2, 2]
+    assert selection.shown.weight.tolist() == [2, 2]
+    assert quotient(selection.precision) == 1.0
     assert sample.bins.pairs.sum() == 12
 
 

@@ -79,10 +79,10 @@ def _summary(record: Record) -> dict[str, Any]:
 
 def _probabilities(record: Record) -> dict[str, Any]:
     """Return the calibration of its probabilities and the metrics of selected tags; None if undefined."""
-    own, worth = record.probabilities, record.worth
-    if own is None or worth is None:
+    own, selection = record.probabilities, record.selection
+    if own is None or selection is None:
         return {}
-    shares = {name: quotient(parts) for name, parts in worth._asdict().items()}
+    shares = {name: quotient(parts) for name, parts in selection._asdict().items()}
     return {
         "calibration_error": own.bins.error,
         **{name: None if isnan(share) else share for name, share in shares.items()},

@@ -133,7 +133,7 @@ def probabilities(group: Group) -> str:
     if drawn is None:
         return ""
     lines = [page.paragraph(calibration_line(name, sample.bins), "said") for name, sample in samples.items()]
-    parts = page.figure(drawn.svg, CAPTION), worth_table(samples)
+    parts = page.figure(drawn.svg, CAPTION), selection_table(samples)
     # A table of several methods has no room beside the figure
     return page.subsection("Probabilities", *lines, *([page.columns(*parts)] if len(samples) == 1 else parts))
 
@@ -155,11 +155,11 @@ def calibration_line(name: str, bins: Bins) -> str:
     )
 
 
-def worth_table(samples: Samples) -> str:
+def selection_table(samples: Samples) -> str:
     """Return one column per method: calibration error, number and quality of the selected tags."""
     every = list(samples.values())
     k = min(sample.k for sample in every)
-    given = quotient(joined([Parts(w.recall.weight, w.shown.weight) for w in every[0].worth.values()]))
+    given = quotient(joined([Parts(w.recall.weight, w.shown.weight) for w in every[0].selection.values()]))
     always = [sample.always() for sample in every]
     lines = [
         Line("Calibration error", ERROR_NOTE, [Cell(number(sample.bins.error)) for sample in every]),
@@ -179,7 +179,7 @@ def worth_table(samples: Samples) -> str:
 
 def _cell(sample: MethodSample, measure: str, more: str = "", digits: int = 3) -> Cell:
     """Return a metric of the selected tags with its interval, and a bar if it is a share."""
-    parts: dict[Unit, Parts] = {unit: getattr(worth, measure) for unit, worth in sample.worth.items()}
+    parts: dict[Unit, Parts] = {unit: getattr(own, measure) for unit, own in sample.selection.items()}
     mean, low, high = interval(parts)
     if isnan(mean):
         return Cell(NONE, "nothing is selected")
@@ -190,5 +190,5 @@ def _cell(sample: MethodSample, measure: str, more: str = "", digits: int = 3) -
 
 
 def _none_cell(sample: MethodSample) -> Cell:
-    none = joined([worth.none for worth in sample.worth.values()])
+    none = joined([selection.none for selection in sample.selection.values()])
     return Cell(f"{none.gain.sum():,.0f} of {none.weight.sum():,.0f}", share=quotient(none))

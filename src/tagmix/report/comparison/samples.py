@@ -17,7 +17,7 @@ from tagmix.arrays import Floats
 from tagmix.comparison.records import LONGEST, Record
 from tagmix.evaluation.blocks import Parts, quotient
 from tagmix.evaluation.metrics import default_k
-from tagmix.evaluation.probabilities import Bins, Worth
+from tagmix.evaluation.probabilities import Bins, Selection
 from tagmix.evaluation.significance import Interval, t_interval
 from tagmix.report.comparison.intervals import Unit, joined
 from tagmix.report.comparison.titles import album_title
@@ -111,9 +111,9 @@ class MethodSample:
         return Bins(*np.sum([r.probabilities.bins for r in self.records if r.probabilities], axis=0))
 
     @cached_property
-    def worth(self) -> dict[Unit, Worth]:
+    def selection(self) -> dict[Unit, Selection]:
         """The terms of the pictures of each part in the metrics of selected tags."""
-        return {unit: _worth(records) for unit, records in self.units.items()}
+        return {unit: _selection(records) for unit, records in self.units.items()}
 
     def always(self) -> tuple[float, float]:
         """Return precision and recall with k tags for every picture."""
@@ -188,9 +188,11 @@ def _region_parts(records: Sequence[Record], k: int, captioned: bool) -> Parts:
     return Parts(total.gain / len(records), total.weight / len(records))
 
 
-def _worth(records: Sequence[Record]) -> Worth:
+def _selection(records: Sequence[Record]) -> Selection:
     """Return the summed terms of records of the same pictures."""
-    return Worth(*(Parts(*sums) for sums in np.sum([np.array(record.worth) for record in records], axis=0)))
+    return Selection(
+        *(Parts(*sums) for sums in np.sum([np.array(record.selection) for record in records], axis=0))
+    )
 
 
 Samples = dict[str, MethodSample]

@@ -1,8 +1,8 @@
-"""What captions choose beside what labels of regions would: instance models, their κ and the power τ.
+"""Settings chosen by captions beside those by region labels: instance models, their κ and the power τ.
 
-Needs MSRC v2 as `tagmix reproduce flagship` describes it, in the folder that TAGMIX_REPRODUCED names (or
+Needs MSRC v2 as `tagmix reproduce flagship` describes it, in the folder of TAGMIX_REPRODUCED (or
 reproduce-out). EMM with context chooses by captions of training pictures. Then every setting that its search
-tried is learnt, at every τ, and the labels of the test pictures' regions say which would have been the best.
+tried is fitted, at every τ, and scored by the labels of the test pictures' regions.
 """
 
 import os
@@ -31,13 +31,13 @@ POINTS = 3.0  # at most so far behind the best, in hundredths
 
 
 def missing() -> str:
-    """Return what is needed and not there."""
+    """Return the missing data."""
     there = (DATA / NAME / "about.json").is_file()
     return "" if there else f"{DATA / NAME} is not there: run tagmix reproduce flagship with MSRC v2"
 
 
 def run() -> list[dict[str, Any]]:
-    """Return a row for words, and one with a network's features where there are any."""
+    """Return a row for words, and one with network features if there are any."""
     first = load_part(DATA, NAME, 0)
     every = (*first.train.views, *first.train.pictures)
     own = tuple(view for view in every if view in (*WORDS, LAYOUT))
@@ -67,7 +67,7 @@ def _rows(views: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def _fold(part: DataPart, told: str) -> tuple[Floats, Floats]:
-    """Return the shares of regions named rightly, free and captioned: as chosen, and of all tried."""
+    """Return the shares of right regions without and with captions: as chosen, and of all tried."""
     emm = EMM(context="kernel", learning="likelihood", calibration_folds=2)
     choice = choose_evidence(emm, part.train)
     ours = _shares(emm.set_params(evidence=choice.evidence).fit(part.train), part)

@@ -194,7 +194,7 @@ def test_k_that_is_no_number_of_tags_is_refused(k):
 
 
 def test_scores_of_another_shape_are_refused():
-    with pytest.raises(ParameterError, match=r"one shape, got \(1, 2\) and \(1, 3\): score the same pictures"):
+    with pytest.raises(ParameterError, match=r"one shape, got \(1, 2\) and \(1, 3\): score the same"):
         top_k_accuracy(np.ones((1, 2)), np.ones((1, 3)))
     with pytest.raises(ParameterError, match=r"scores must be pictures × tags, got 1 dimension\(s\)"):
         top_tags(np.ones(3), 1)

@@ -135,8 +135,8 @@ def test_a_method_that_cannot_be_told_from_the_best_is_marked():
 
 
 def test_folds_have_a_column_of_their_own():
-    assert "Mean of folds ± 95 %" in cells(metrics_table(groups(compared(parts=2))[0]))[0]
-    assert "Mean of folds ± 95 %" not in cells(metrics_table(groups(compared(parts=1))[0]))[0]
+    assert "Mean over folds ± 95 %" in cells(metrics_table(groups(compared(parts=2))[0]))[0]
+    assert "Mean over folds ± 95 %" not in cells(metrics_table(groups(compared(parts=1))[0]))[0]
 
 
 def test_regions_are_counted_over_pictures_and_over_folds():

@@ -49,7 +49,7 @@ MEANINGS = {
 }
 SEEDS = "Seeds, lowest … highest"
 OVER_SEEDS = "top-k accuracy of the worst and of the best seed of patches and words"
-FOLDS = "Mean of folds ± 95 %"
+FOLDS = "Mean over folds ± 95 %"
 OVER_FOLDS = "top-k accuracy, mean over folds with its 95 % interval for another training part"
 MAIN = ("per_tag_f1", "n_plus")
 SECONDS = ("choose", "fit", "annotate")

@@ -1,20 +1,20 @@
-"""What a context costs: EMM with its search for κ beside the kernel ridge that it asks, on one core."""
+"""The cost of a context: EMM with its search for κ beside kernel ridge alone, on one core."""
 
 from time import perf_counter
 from typing import Any
 
+from tagmix.learners.tuning import choose_evidence
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.albums import corel_like
 from tagmix.learners import EMM, KernelRidge
-from tagmix.learners.tuning import choose_evidence
 
 N_TRAIN, N_TEST = 4500, 500
 TIMES, MILLISECONDS = 3.0, 5.0
 
 
 def run() -> list[dict[str, Any]]:
-    """Return the cost of learning, as a multiple of kernel ridge, and that of annotating a picture."""
+    """Return the cost of training, as a multiple of kernel ridge, and of annotation per picture."""
     bags = corel_like(N_TRAIN + N_TEST)
     train, test = bags[:N_TRAIN], bags[N_TRAIN:].with_tags(None)
     with threadpool_limits(limits=1, user_api="blas"):

@@ -71,5 +71,7 @@ def test_without_evidence_regions_are_the_context_and_without_context_they_are_t
     np.testing.assert_allclose(phi, np.repeat(shares, np.diff(bags.offsets), axis=0), atol=1e-9)
     params, settings = model(bags, 0.5)
     evidence = np.exp(estep.evidence_of(bags, params, settings))
-    phi = estep.posterior_uncaptioned(bags, params, settings, np.full((3, N_TAGS), 4.0)).phi.reshape(-1, N_TAGS)
+    phi = estep.posterior_uncaptioned(bags, params, settings, np.full((3, N_TAGS), 4.0)).phi.reshape(
+        -1, N_TAGS
+    )
     np.testing.assert_allclose(phi, evidence / evidence.sum(axis=1, keepdims=True), atol=1e-12)

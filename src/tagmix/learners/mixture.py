@@ -45,6 +45,7 @@ class Explained(NamedTuple):
 class MixtureEstimator(BagsEstimator, ABC):
     """An estimator that explains every region by one tag; subclasses learn, and explain one shard."""
 
+    SCHEMA: ClassVar[dict[str, Any]] = {}
     reads_dense: ClassVar[bool] = True
     memory_mb: float
     n_jobs: int | None

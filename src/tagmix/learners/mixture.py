@@ -175,7 +175,9 @@ class MixtureEstimator(BagsEstimator, ABC):
         super().set_params(**params)
         if "n_jobs" in params and hasattr(self, "settings_"):
             check_n_jobs(self.n_jobs)
-            vars(self).update(rewired_state(vars(self), self.settings_.kernels, n_threads_of(self.n_jobs)))
+            state = rewired_state(dict(vars(self)), self.settings_.kernels, n_threads_of(self.n_jobs))
+            for name, value in state.items():
+                setattr(self, name, value)
         return self
 
     def __getstate__(self) -> dict[str, Any]:

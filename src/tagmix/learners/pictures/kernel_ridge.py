@@ -120,7 +120,7 @@ class KernelRidge(PictureLearner):
         self.coefficients_ = np.ascontiguousarray(found.coefficients)
         self.ridge_, self.loo_accuracy_, self.leverages_, self.constants_ = found[1:]
         self.means_ = _means(tags)
-        vars(self).pop("_single_precision", None)
+        self.__dict__.pop("_single_precision", None)
         self._keep(
             ReferenceSet(
                 taken(reference.views, landmarks), reference.scales, self.distance, reference.memory

@@ -1,12 +1,12 @@
-"""From picture files to words: time and loss beside off-the-shelf parts (``obvious``), on drawn scenes.
+"""From picture files to words: time and loss beside the obvious way (see ``obvious``), on drawn scenes.
 
-Times are of one process with one thread, CPU and wall, alternating on the same pictures: the median over the
-repeats of each picture, mean over pictures. The total of the off-the-shelf way is the sum of its parts. Loss
-is measured where the two differ: descriptors of patches, and tags of whole pictures.
+Times are of one process with one thread, CPU and wall, both ways in turn on the same pictures: the median of
+the repeats of each picture, averaged over pictures. The obvious way's total is the sum of its parts. Loss is
+looked for where the two differ: descriptors patch by patch, and tags found for whole pictures.
 
-The rule for tags, set before the first run: both ways describe the same album, each with its own words and
-its own EMM, for three seeds of patches; the lower end of the 95 % interval (paired bootstrap over test
-pictures) of the difference in top-5 accuracy must be above −.02.
+The rule for tags, set before the first run: both ways describe the same album, each learns its own words and
+its own EMM, for three draws of patches; the lower end of the 95 % interval (paired bootstrap over test
+pictures) of the difference in Top-5 accuracy must stay above −.02.
 """
 
 import tempfile
@@ -33,7 +33,8 @@ from tagmix.images.cache import Cache
 from tagmix.images.decode import decode
 from tagmix.images.describe import Describer
 from tagmix.images.patches import content_key, patch_generator, random_patches
-from tagmix.images.quantise import Quantiser
+from tagmix.images.picture import sample_picture
+from tagmix.images.quantise import Quantiser, word_views
 from tagmix.images.segment import segment
 from tagmix.images.views.colour import patch_colours
 from tagmix.images.views.sift import describe_patches
@@ -61,8 +62,14 @@ def patches_of(content: bytes, image: NDArray[Any], seed: int = 0) -> NDArray[An
     return random_patches(image.shape[0], image.shape[1], N_PATCHES, rng)
 
 
-def laps_of(content: bytes, words: Any, sift_words: Any, colour_words: Any) -> Laps:
-    """Return the timed calls of a picture: our stages, our total, and the off-the-shelf stages."""
+def descriptors_of(content: bytes, describer: Describer) -> dict[str, NDArray[Any]]:
+    """Return the descriptors of a picture's patches by view."""
+    picture = sample_picture(content, describer.config)
+    return {view.name: view.examples(picture) for view in word_views(describer.config)}
+
+
+def laps_of(content: bytes, describer: Describer, sift_words: Any, colour_words: Any) -> Laps:
+    """Return what is timed on a picture: our stages, ours whole, and the stages of the obvious way."""
     image = decode(content)
     grey, patches = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), patches_of(content, image)
     found, pieces = descriptors_of(content, describer), obvious.superpixels(image)
@@ -94,7 +101,7 @@ def clocked(work: Callable[[], Any]) -> tuple[float, float]:
 
 
 def stage_times(folder: str) -> dict[str, Any]:
-    """Return CPU and wall milliseconds per picture of each stage."""
+    """Return CPU and wall milliseconds a picture of each stage."""
     obvious.one_thread()
     album = album_of(folder)
     settings = {"n_words": N_WORDS, "n_colours": N_COLOURS, "restarts": 1, "vocabulary_patches": 400}
@@ -132,8 +139,8 @@ def agreement(folder: str) -> dict[str, Any]:
     return {size: [float(found.mean()), float(np.quantile(found, 0.05))] for size, found in joined.items()}
 
 
-def region_ranks(path: Path) -> NDArray[Any]:
-    """Return the regions of the off-the-shelf way."""
+def regions_of(path: Path) -> NDArray[Any]:
+    """Return the regions of the obvious way."""
     image = obvious.decode(path.read_bytes())
     return obvious.cut(image, obvious.superpixels(image)).astype(np.int16)
 
@@ -149,9 +156,9 @@ def obvious_features(path: Path, seed: int) -> tuple[NDArray[Any], NDArray[Any]]
     )
 
 
-def obvious_bags(regions: list[Any], sketches: list[Any], like: tm.Bags) -> tm.Bags:
-    """Return the album in words of the off-the-shelf way, with the tags of ``like``."""
-    seen = np.vstack([sift[:200] for sift, _ in sketches[:N_TRAIN]])
+def obvious_bags(regions: list[Any], features: list[Any], like: tm.Bags) -> tm.Bags:
+    """Return the album in words of the obvious way, with the tags of ``like``."""
+    seen = np.vstack([sift[:200] for sift, _ in features[:N_TRAIN]])
     words = obvious.learn_words(seen, ALBUM_WORDS)
     starts = np.cumsum([0, *(labels.max() + 1 for labels in regions)])
     rows = [
@@ -165,21 +172,21 @@ def obvious_bags(regions: list[Any], sketches: list[Any], like: tm.Bags) -> tm.B
 
 
 def hits_of(bags: tm.Bags) -> NDArray[Any]:
-    """Return the number of right tags among the five best of each test picture."""
+    """Return how many of the five best tags each test picture has, after learning from the others."""
     learner = tm.EMM(learning="likelihood", evidence=0.05, calibration_folds=0, max_iter=1000)
     best = top_tags(learner.fit(bags[:N_TRAIN]).predict_proba(bags[N_TRAIN:]), 5)
     return np.take_along_axis(bags[N_TRAIN:].captions.toarray(), best, axis=1).sum(axis=1)
 
 
 def accuracy(folder: str) -> dict[str, Any]:
-    """Return top-5 accuracy of both ways on the same pictures, and the interval of the difference."""
+    """Return Top-5 accuracy of both ways on the same pictures, and the interval of the difference."""
     album = album_of(folder)
     paths = [item.image for item in album]
     ours, theirs = [], []
     with ProcessPoolExecutor(
         PROCESSES, mp_context=get_context("forkserver"), initializer=obvious.one_thread
     ) as pool:
-        regions = list(pool.map(region_ranks, paths, chunksize=4))
+        regions = list(pool.map(regions_of, paths, chunksize=4))
         for seed in range(DRAWS):
             features = list(pool.map(partial(obvious_features, seed=seed), paths, chunksize=4))
             describer = Describer.paper(n_words=ALBUM_WORDS, restarts=1, n_jobs=PROCESSES, seed=seed)
@@ -193,7 +200,7 @@ def accuracy(folder: str) -> dict[str, Any]:
 
 
 def compared(ours: NDArray[Any], theirs: NDArray[Any], given: NDArray[Any]) -> dict[str, Any]:
-    """Return both accuracies and the 95 % interval of their difference, from hits and tags per picture."""
+    """Return both accuracies and the 95 % interval of their difference, from hits and tags a picture."""
     drawn = np.random.default_rng(0).integers(len(ours), size=(5000, len(ours)))
     difference = 2 * (ours - theirs)[drawn].sum(axis=1) / (5 + given)[drawn].sum(axis=1)
     low, high = np.quantile(difference, [0.025, 0.975])
@@ -203,7 +210,7 @@ def compared(ours: NDArray[Any], theirs: NDArray[Any], given: NDArray[Any]) -> d
 
 
 def time_rows(spent: dict[str, list[float]]) -> list[dict[str, Any]]:
-    """Return one row per stage, and the promises on the total."""
+    """Return a row a stage and the promises on the whole."""
     at = {name: np.array(both) for name, both in spent.items()}
     at["obvious segment"] = at["obvious slic"] + at["obvious cut"]
     rest = at["obvious decode"] + at["obvious sift"] + at["colour"] + at["obvious words"]
@@ -228,7 +235,7 @@ def time_rows(spent: dict[str, list[float]]) -> list[dict[str, Any]]:
 
 
 def loss_rows(cosines: dict[str, Any], tags: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return one row per size of patches, and one on tags."""
+    """Return a row a size of patches, and one on tags."""
     rows = [
         {
             "what": f"SIFT beside OpenCV, patches of {low}–{high} pixels, mean cosine",
@@ -255,7 +262,7 @@ def loss_rows(cosines: dict[str, Any], tags: dict[str, Any]) -> list[dict[str, A
 
 
 def run() -> list[dict[str, Any]]:
-    """Return the numbers and promises; takes some minutes, most of them off the shelf."""
+    """Return the figures and promises; takes some minutes, most of them the obvious way's."""
     with tempfile.TemporaryDirectory() as folder:
         large, small = (str(Path(folder) / name) for name in ("large", "small"))
         print(f"  drawing {N_TIMED} pictures to time and {N_TRAIN + N_TEST} to learn from …", flush=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tagmix import Bags
-from tagmix.model import estep, mstep
+from tagmix.model import estep, given, mstep
 from tagmix.model.params import Settings
 
 N_TAGS = 3
@@ -20,8 +20,12 @@ def bags():
 
 
 def model(bags, kappa):
-    settings = Settings({"words": kappa}, given=True)
-    return mstep.start(bags, settings, 0.5), settings
+    settings = Settings({"words": kappa})
+    return given.RegionModel(mstep.start(bags, settings, 0.5).instances, N_TAGS), settings
+
+
+def random_shares(seed):
+    return np.random.default_rng(seed).dirichlet(np.ones(N_TAGS), 3)
 
 
 def enumerated(evidence, shares):
@@ -38,22 +42,22 @@ def enumerated(evidence, shares):
 
 @pytest.mark.parametrize("kappa", [1.0, 0.2])
 def test_free_pictures_have_the_exact_likelihood_and_posterior(bags, kappa):
-    params, settings = model(bags, kappa)
-    rates = np.random.default_rng(1).gamma(1.0, 1.0, (3, N_TAGS)) + 0.1
-    found = estep.posterior_uncaptioned(bags, params, settings, rates)
-    evidence = estep.evidence_of(bags, params, settings)
+    regions, settings = model(bags, kappa)
+    shares = random_shares(1)
+    found = given.posterior_given(bags, regions, settings, np.log(shares))
+    evidence = estep.evidence_of(bags, regions, settings)
     for n in range(3):
         part = slice(bags.offsets[n], bags.offsets[n + 1])
-        value, phi = enumerated(evidence[part], 1 / rates[n] / (1 / rates[n]).sum())
+        value, phi = enumerated(evidence[part], shares[n])
         assert found.bound[n] == pytest.approx(value, abs=1e-10)
         np.testing.assert_allclose(found.phi.reshape(-1, N_TAGS)[part], phi, atol=1e-12)
         np.testing.assert_allclose(found.S.reshape(3, N_TAGS)[n], phi.sum(axis=0), atol=1e-12)
 
 
-def test_a_caption_shares_equally_among_its_own_tags_whatever_the_rates(bags):
-    params, settings = model(bags, 0.5)
-    evidence = estep.evidence_of(bags, params, settings)
-    found = estep.posterior_captioned(bags, params, settings, rates=np.full((3, N_TAGS), 9.0))
+def test_a_caption_shares_equally_among_its_own_tags(bags):
+    regions, settings = model(bags, 0.5)
+    evidence = estep.evidence_of(bags, regions, settings)
+    found = given.posterior_of_captions(given.captioned_shard(bags, regions), regions, settings)
     tags = bags.captions.toarray() > 0
     for n in range(3):
         part = evidence[bags.offsets[n] : bags.offsets[n + 1]][:, tags[n]]
@@ -63,15 +67,13 @@ def test_a_caption_shares_equally_among_its_own_tags_whatever_the_rates(bags):
         np.testing.assert_allclose(block, phi.ravel(), atol=1e-12)
 
 
-def test_without_evidence_regions_are_the_context_and_without_context_they_are_the_evidence(bags):
-    rates = np.random.default_rng(2).gamma(1.0, 1.0, (3, N_TAGS)) + 0.1
-    params, nearly_none = model(bags, 1e-12)
-    shares = 1 / rates / (1 / rates).sum(axis=1, keepdims=True)
-    phi = estep.posterior_uncaptioned(bags, params, nearly_none, rates).phi.reshape(-1, N_TAGS)
+def test_without_evidence_regions_have_the_prior_and_with_a_flat_prior_the_evidence(bags):
+    shares = random_shares(2)
+    regions, nearly_none = model(bags, 1e-12)
+    phi = given.posterior_given(bags, regions, nearly_none, np.log(shares)).phi.reshape(-1, N_TAGS)
     np.testing.assert_allclose(phi, np.repeat(shares, np.diff(bags.offsets), axis=0), atol=1e-9)
-    params, settings = model(bags, 0.5)
-    evidence = np.exp(estep.evidence_of(bags, params, settings))
-    phi = estep.posterior_uncaptioned(bags, params, settings, np.full((3, N_TAGS), 4.0)).phi.reshape(
-        -1, N_TAGS
-    )
+    regions, settings = model(bags, 0.5)
+    evidence = np.exp(estep.evidence_of(bags, regions, settings))
+    flat = np.full((3, N_TAGS), -np.log(N_TAGS))
+    phi = given.posterior_given(bags, regions, settings, flat).phi.reshape(-1, N_TAGS)
     np.testing.assert_allclose(phi, evidence / evidence.sum(axis=1, keepdims=True), atol=1e-12)

@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from tagmix.learners.context.fitting import POWERS
-from tagmix.learners.context.tuning import instances_of
-from tagmix.learners.tuning import choose_evidence
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from tagmix import EMM
+from tagmix import ContextEMM
 from tagmix.arrays import Floats
 from tagmix.comparison.measure import region_ranks
 from tagmix.comparison.parts import DataPart, load_part
 from tagmix.comparison.variations import with_views
+from tagmix.images.views import PICTURE_VIEWS, REGION_VIEWS
+from tagmix.learners.context.agreement import POWERS
 
 DATA, NAME = Path(os.environ.get("TAGMIX_REPRODUCED", "reproduce-out")) / "data", "msrc_v2_rich"
 OWN = (*REGION_VIEWS, *PICTURE_VIEWS)
@@ -67,21 +66,18 @@ def _rows(views: tuple[str, ...]) -> list[dict[str, Any]]:
 
 def _fold(part: DataPart, told: str) -> tuple[Floats, Floats]:
     """Return the shares of right regions without and with captions: as chosen, and of all tried."""
-    emm = EMM(context="kernel", learning="likelihood", calibration_folds=2)
-    choice = choose_evidence(emm, part.train)
-    ours = _shares(emm.set_params(evidence=choice.evidence).fit(part.train), part)
+    model = ContextEMM().fit(part.train)
+    ours, choice = _shares(model, part), model.choice_
     found = [ours]
-    names = instances_of(part.train)
-    for kappas in track(choice.tried, told, console=Console(stderr=True)):
-        evidence = {name: kappa for name, kappa in zip(names, kappas, strict=True) if kappa}
-        emm.set_params(evidence=evidence).fit(part.train)
+    for setting, _ in track(choice.tried if choice else (), told, console=Console(stderr=True)):
+        model.set_params(evidence={name: kappa for name, kappa in setting.items() if kappa}).fit(part.train)
         for power in POWERS:
-            emm.context_ = emm.context_._replace(power=power)
-            found.append(_shares(emm, part))
+            model.power_ = power
+            found.append(_shares(model, part))
     return ours, np.array(found)
 
 
-def _shares(emm: EMM, part: DataPart) -> Floats:
+def _shares(emm: ContextEMM, part: DataPart) -> Floats:
     regions = region_ranks(emm, part)
     if regions is None:
         raise ValueError("regions of the test pictures must have labels")

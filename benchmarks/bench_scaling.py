@@ -17,7 +17,7 @@ def one_size(n_images: int, n_tags: int) -> dict[str, Any]:
     album = {"n_tags": n_tags, "n_regions": 8, "words_per_region": 60}
     bags = corel_like(n_images + n_test, **album)
     train, test = bags[:n_images], bags[n_images:]
-    emm = tm.EMM(learning="likelihood", calibration_folds=0, max_iter=10, tol=0.0, callback=None)
+    emm = tm.EMM(learning="likelihood", calibration_folds=0, max_iter=10, tol=0.0)
     warnings.simplefilter("ignore")  # ten iterations are not convergence, and are not meant to be
     tm.EMM(learning="likelihood", calibration_folds=0, max_iter=2).fit(train[:20]).predict_proba(test[:2])
     training = timed(lambda: emm.fit(train))

@@ -18,7 +18,7 @@ from tagmix.datasets import Album, Item, open_album
 from tagmix.images.config import DescriberConfig
 from tagmix.images.describe import Described
 from tagmix.report.album_results import Score
-from tagmix.studies.datasets import Sources
+from tagmix.studies.datasets import ONE_WORD, Sources
 from tests.cli.conftest import QUICK
 
 
@@ -79,8 +79,8 @@ def test_the_demo_mirrors_words_and_the_reproduction_of_the_paper_does_not(tmp_p
     assert caught.value.args == (Describer(nearest=1).config,)
     drawn = open_album(tmp_path / "demo" / "album")
     with pytest.raises(Enough) as caught:
-        Sources(None, {}, tmp_path / "out", None, 1, lambda *_: None).described("scenes", drawn)
-    assert caught.value.args == (Recipe(largest_patch=0.125, places=True),)
+        Sources(None, {}, tmp_path / "out", None, 1, lambda *_: None).described("scenes", drawn, **ONE_WORD)
+    assert caught.value.args == (Describer.paper(n_colours=200, places=True, largest_patch=0.125).config,)
 
 
 def test_describe_learns_its_words_from_the_split_alone(album, tmp_path, monkeypatch):

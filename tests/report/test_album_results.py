@@ -10,6 +10,7 @@ from tagmix.comparison.region_truth import Seen, region_tags, see
 from tagmix.datasets import Album, Item, open_album
 from tagmix.datasets.items import TrueRegion
 from tagmix.datasets.scenes import draw_album
+from tagmix.images.picture import Sampling
 from tagmix.report import album_results
 from tagmix.report.album_results import EvaluationSet, cases_of, curves_of, described_test, scores_of
 from tagmix.report.tag_patches import SIDE, patches_of

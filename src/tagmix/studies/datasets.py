@@ -32,8 +32,8 @@ NEEDS = {
     "ablation": ("corel5k", "msrc_v2"),
 }
 SEEDS = 5  # of patches and words, for an album with its own test pictures
-# How `tagmix train` describes pictures, besides what all studies share.
-AS_TRAINED: dict[str, Any] = {"mirrored": True, "layout": True, "nearest": 3}
+# The paper's comparisons: one word per patch, and no view of the whole picture. The rest is the default.
+ONE_WORD: dict[str, Any] = {"mirrored": False, "layout": False, "nearest": 1}
 # The album that is described with other segmenters than normalised cuts too.
 OTHER_SEGMENTERS = {"msrc_v2": ("grid", "graph")}
 
@@ -74,14 +74,7 @@ class Sources:
 
     def described(self, name: str, album: Album, *, seeds: int = 1, **how: Any) -> DataSet:
         """Return an album described and stored under this name."""
-        describer = Describer(
-            n_colours=200,
-            places=True,
-            largest_patch=0.125,
-            cache=self.out / "cache",
-            n_jobs=self.n_jobs,
-            **how,
-        )
+        describer = Describer(cache=self.out / "cache", n_jobs=self.n_jobs, **how)
         return prepare_album(
             self.out / "data", name, album, describer, seeds=seeds, progress=self.report_progress
         )
@@ -106,13 +99,13 @@ def prepare(studies: Sequence[str], sources: Sources, left_out: Callable[[str], 
             continue
         album = sources.album(name)
         if name in wanted:
-            sets[name] = sources.described(name, album)
+            sets[name] = sources.described(name, album, **ONE_WORD)
         if rich and (drawn or name != "scenes"):
             full = rich_name(name)
-            sets[full] = sources.described(full, album, seeds=SEEDS, **AS_TRAINED, network=sources.network)
+            sets[full] = sources.described(full, album, seeds=SEEDS, network=sources.network)
         for segmenter in OTHER_SEGMENTERS.get(name, ()) if "ablation" in rich else ():
             full = rich_name(name, segmenter)
-            sets[full] = sources.described(full, album, **AS_TRAINED, segmenter=segmenter)
+            sets[full] = sources.described(full, album, segmenter=segmenter)
     return sets
 
 

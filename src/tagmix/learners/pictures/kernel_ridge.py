@@ -178,7 +178,7 @@ class KernelRidge(PictureLearner):
             yield rows, half_squares(some, self._side_by_side, self._half_lengths)
 
     def _prepare(self) -> None:
-        """Keep the landmarks' views side by side where that fits into memory: one product per batch is left."""
+        """Keep the landmarks' views side by side if they fit into memory: a batch then costs one product."""
         reference = self._references()
         width = sum(view.shape[1] for view in self.reference_.values())
         fits = self.distance == "hellinger" and 8.0 * len(reference) * width <= reference.memory

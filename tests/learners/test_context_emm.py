@@ -350,7 +350,7 @@ def test_kappa_is_chosen_on_some_pictures_of_many(planted, monkeypatch):
             seen.append((bags, prior))
             super().__init__(bags, prior, *how)
 
-    monkeypatch.setattr(context_emm, "ENOUGH", 40)
+    monkeypatch.setattr(context_emm, "MANY", 40)
     monkeypatch.setattr(context_emm, "KappaSearch", Spy)
     bags = planted[0][:100]
     model = ContextEMM().fit(bags)
@@ -408,6 +408,23 @@ def test_ctrl_c_leaves_the_last_model_whole_and_a_new_one_unfitted(planted, with
 
 
 def test_fewer_pictures_than_the_folds_need_are_refused_unless_kappa_is_given(planted):
-    with pytest.raises(BagsError, match=r"choosing κ by 3 folds needs at least 6 pictures .* got 5"):
-        ContextEMM().fit(planted[0][:5])
+    with pytest.raises(BagsError, match=r"choosing κ by 5 folds needs at least 10 pictures .* got 9"):
+        ContextEMM().fit(planted[0][:9])
     assert ContextEMM(**KAPPA).fit(planted[0][:5]).choice_ is None
+
+
+def test_no_fold_of_the_choice_of_kappa_separates_duplicates(planted, monkeypatch):
+    seen = []
+
+    class Spy(context_emm.KappaSearch):
+        def __init__(self, bags, prior, *how):
+            super().__init__(bags, prior, *how)
+            seen.append((prior.groups, self.folds))
+
+    monkeypatch.setattr(context_emm, "KappaSearch", Spy)
+    once = planted[0][:20]
+    ContextEMM(context="neighbours", max_iter=3, tol=0.1).fit(Bags.concat([once, once]))
+    groups, folds = seen[0]
+    assert len(np.unique(groups)) == 20
+    assert len(folds) == 5
+    assert not any(np.isin(groups[fold.train], groups[fold.test]).any() for fold in folds)

@@ -19,7 +19,7 @@ from tagmix.learners.context.agreement import POWERS, cross_validated_shares, tr
 from tagmix.learners.context.experts import EXPERT_KINDS, experts_of
 from tagmix.learners.context.kappa import KappaSearch, most_tried
 from tagmix.learners.context.prior import (
-    FOLDS,
+    MANY,
     ContextPrior,
     PriorOfTraining,
     fit_experts,
@@ -51,8 +51,6 @@ from tagmix.model.given import (
 from tagmix.model.params import view_of, views_read
 
 Progress = Callable[[str, int, int], None]
-# Pictures that κ is chosen on: more would not change the choice, only its price.
-ENOUGH = 600
 # The share of a picture that a tag without any region is taken to have.
 SMALLEST_SHARE = 1e-3
 BOUNDS = {
@@ -214,18 +212,25 @@ class ContextEMM(MixtureEstimator):
         trainer = RegionTrainer(settings, self.max_iter, self.tol, self.memory_mb * 2**20)
         if self.evidence is not None:
             return trainer, None
-        rng = np.random.default_rng(seed)
-        at = np.sort(rng.permutation(len(prior.rows))[:ENOUGH])
-        if len(at) < 2 * FOLDS:
+        folds = n_folds(len(bags))
+        if len(prior.rows) < 2 * folds:
             raise BagsError(
-                f"choosing κ by {FOLDS} folds needs at least {2 * FOLDS} pictures with tags and regions, got "
-                f"{len(at)}: add some, or give evidence (0.1 is a fair guess)."
+                f"choosing κ by {folds} folds needs at least {2 * folds} pictures with tags and regions, got "
+                f"{len(prior.rows)}: add some, or give evidence (0.1 is a fair guess)."
             )
+        # More pictures would not change the choice, only its price.
+        at = np.sort(np.random.default_rng(seed).permutation(len(prior.rows))[:MANY])
         rows = prior.rows[at]
         part = PriorOfTraining(np.arange(len(at)), prior.logits[at], prior.groups[rows])
         most = most_tried(len(bags.views))
         search = KappaSearch(
-            bags[rows], part, trainer, self._powers(), names, seed, lambda n: report("evidence", n, most)
+            bags[rows],
+            part,
+            trainer,
+            self._powers(),
+            names,
+            grouped_folds(part.groups, folds, seed),
+            lambda n: report("evidence", n, most),
         )
         # Thousands of small products: sharing them among BLAS threads takes longer than computing them.
         with threadpool_limits(1, user_api="blas"):

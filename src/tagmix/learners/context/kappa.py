@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from tagmix.bags import Bags
-from tagmix.evaluation.folds import grouped_folds
+from tagmix.evaluation.folds import Fold
 from tagmix.evaluation.search import PASSES, SearchResult, Setting, coordinate_search
 from tagmix.learners.context.agreement import Trial, try_powers
-from tagmix.learners.context.prior import PriorOfTraining, n_folds
+from tagmix.learners.context.prior import PriorOfTraining
 from tagmix.learners.context.regions import RegionTrainer, TrainedFold, train_scorer
 from tagmix.model.instance import InstanceModel
 from tagmix.model.params import LINEAR, view_of
@@ -50,7 +50,7 @@ class KappaSearch:
         trainer: RegionTrainer,
         powers: Sequence[float],
         names: Sequence[str],
-        seed: int,
+        folds: Sequence[Fold],
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.models: dict[str, list[str]] = {}
@@ -58,7 +58,7 @@ class KappaSearch:
             self.models.setdefault(view_of(name), []).append(name)
         self.bags, self.prior, self.powers, self.progress = bags, prior, powers, progress
         self.trainer = trainer._replace(max_iter=min(MAX_ITER, trainer.max_iter))
-        self.folds = grouped_folds(prior.groups, n_folds(len(prior.rows)), seed)
+        self.folds = folds
         self.scorers: dict[tuple[int, str], InstanceModel] = {}
         self.trials: dict[frozenset[tuple[str, float]], tuple[Setting, Trial]] = {}
 

@@ -21,6 +21,13 @@ from tagmix.learners.inputs import as_bags, check_tags, useful_pictures
 class BagsEstimator(BaseEstimator):
     """An estimator over Bags; scikit-learn is told that it also takes counts, and what ``y`` may be."""
 
+    tag_names_: tuple[str, ...]
+
+    @property
+    def classes_(self) -> Any:
+        """The tag names, as scikit-learn calls them."""
+        return np.array(self.tag_names_, dtype=object)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -79,6 +79,14 @@ class TagLearner(BagsEstimator, ABC):
         """Return the numbers of the k best tags of each image, best first."""
         return metrics.top_tags(self.decision_scores(X), k)
 
+    def predict(self, X: Any) -> Ints:
+        """Return the k best tags of each picture, pictures × tags of 0 and 1; k as in ``score``."""
+        scores = self.decision_scores(X)
+        best = metrics.top_tags(scores, metrics.default_k(len(self.tag_names_)))
+        shown = np.zeros(scores.shape, dtype=np.int64)
+        np.put_along_axis(shown, best, 1, axis=1)
+        return shown
+
     def score(self, X: Any, y: Any = None) -> float:
         """Return the top-k accuracy against the bags' own tags, or ``y``; k as in ``EMM.score``."""
         check_is_fitted(self)

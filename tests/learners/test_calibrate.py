@@ -234,6 +234,12 @@ def test_the_precise_threshold_has_the_best_f1_of_all_that_are_precise(precision
     assert precise_threshold(1.0, p, np.zeros_like(p)) == p.max()
 
 
+def test_equal_probabilities_are_shown_together():
+    p, tags = np.array([[0.9, 0.5, 0.5]]), np.array([[1.0, 1.0, 0.0]])
+    assert precise_threshold(0.7, p, tags) == 0.9  # of the two at .5, half is right
+    assert precise_threshold(0.6, p, tags) == 0.5
+
+
 def test_a_threshold_of_exactly_the_precision_is_precise_enough():
     p, tags = np.array([[0.9, 0.8, 0.7, 0.6, 0.5]]), np.array([[1.0, 0.0, 1.0, 0.0, 1.0]])
     assert precise_threshold(0.6, p, tags) == 0.5

@@ -172,6 +172,7 @@ def lie_about(fields, path, value):
 
 FIELD_LIES = {
     "an unknown parameter": (("parameters", "power_of_love"), 1),
+    "a parameter of a run": (("parameters", "memory_mb"), 1.0),
     "a random state of text": (("parameters", "random_state"), "now"),
     "no parameters": (("parameters",), None),
     "one tag": (("tag_names",), ["sky"]),

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from tagmix.learners import LEARNERS, serialise
 from tagmix.storage.bags import load_bags, save_bags
 
 READERS: dict[str, Callable[[storage.Contents, str], Any]] = {
-    **{name: partial(serialise.load, kind) for name, kind in LEARNERS.items()},
     "Bags": load_bags,
     annotator_files.KIND: lambda contents, file: Annotator(*annotator_files.load(contents, file)),
 }
@@ -24,10 +22,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Return the model, annotator or bags in a file that ``save`` wrote; nothing in it is ever executed."""
     contents = storage.read(path)
     file = repr(os.fspath(path))  # quoted, so that no name can break the message into lines
+    if contents.kind in LEARNERS:
+        return serialise.load(LEARNERS[contents.kind], contents, file)
     if contents.kind not in READERS:
-        raise ModelFileError(
-            f"{file} holds a {contents.kind!r}, this tagmix reads {', '.join(READERS)}: upgrade tagmix"
-        )
+        known = ", ".join((*LEARNERS, *READERS))
+        raise ModelFileError(f"{file} holds a {contents.kind!r}, this tagmix reads {known}: upgrade tagmix")
     return READERS[contents.kind](contents, file)
 
 

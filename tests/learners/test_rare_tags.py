@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from tagmix import EMM, planted_topics, sample_bags
 from tagmix.evaluation.metrics import top_tags
-from tagmix.learners import evening
+from tagmix.learners import rare_tags
 from tagmix.learners.rare_tags import (
     AT_A_TIME,
     FREQUENCY_POWERS,
@@ -61,14 +60,14 @@ def test_the_powers_are_the_best_of_all_by_the_mean_f1_of_tags():
     np.testing.assert_allclose(rare_tag_weights_of(p, tags), factor(p, tags, *best))
 
 
-def test_pictures_are_judged_a_part_at_a_time():
+def test_pictures_are_scored_in_parts():
     p, tags = uneven_album(n=2 * AT_A_TIME, seed=1)
     parts = np.array_split(np.random.default_rng(0).permutation(len(p)), 2)
     np.testing.assert_allclose(rare_tag_weights_of(p, tags), factor(p, tags, *best_powers(p, tags, parts)))
 
 
-def test_parts_without_any_tag_have_no_say(monkeypatch):
-    monkeypatch.setattr(evening, "AT_A_TIME", 50)
+def test_parts_without_any_tag_are_left_out(monkeypatch):
+    monkeypatch.setattr(rare_tags, "AT_A_TIME", 50)
     p, tags = uneven_album(n=500, seed=2)
     parts = np.array_split(np.random.default_rng(0).permutation(len(p)), 10)
     tags[parts[3]] = 0
@@ -86,7 +85,7 @@ def test_a_tag_whose_probability_never_changes_does_not_stand_out():
 
 
 def test_hard_tags_are_shown_too_although_all_are_as_frequent():
-    """Tags of one frequency: frequency cannot even them, the spread of their probabilities can."""
+    """Tags of one frequency: frequency cannot balance them, the spread of their probabilities can."""
     rng = np.random.default_rng(4)
     sure = np.linspace(0.5, 3.0, 40)
     z = rng.standard_normal((1000, 40))
@@ -100,16 +99,16 @@ def test_hard_tags_are_shown_too_although_all_are_as_frequent():
 
 @pytest.mark.parametrize(("n", "n_parts"), [(AT_A_TIME, 1), (AT_A_TIME + 1, 2), (2 * AT_A_TIME, 2)])
 def test_parts_are_as_few_as_can_be_and_dealt_by_the_seed(monkeypatch, n, n_parts):
-    asked = []
-    monkeypatch.setattr(evening, "per_tag_f1", lambda tags, scores, k: asked.append(tags) or 0.0)
+    parts = []
+    monkeypatch.setattr(rare_tags, "per_tag_f1", lambda tags, scores, k: parts.append(tags) or 0.0)
     p, tags = uneven_album(n=n)
     rare_tag_weights_of(p, tags, seed=3)
-    assert len(asked) == n_parts * len(SPREAD_POWERS) * len(FREQUENCY_POWERS)
+    assert len(parts) == n_parts * len(SPREAD_POWERS) * len(FREQUENCY_POWERS)
     order = np.random.default_rng(3).permutation(n)
-    np.testing.assert_array_equal(np.vstack(asked[:n_parts]), tags[order])
+    np.testing.assert_array_equal(np.vstack(parts[:n_parts]), tags[order])
 
 
-def test_evened_rankings_find_more_tags_on_pictures_that_were_not_seen():
+def test_balanced_rankings_find_more_tags_on_pictures_that_were_not_seen():
     p, tags = uneven_album(n=1000)
     fresh, truth = uneven_album(n=500, seed=9)
     factors = rare_tag_weights_of(p, tags)
@@ -134,15 +133,7 @@ def test_where_every_power_is_as_good_probabilities_stay_as_they_are():
     np.testing.assert_array_equal(rare_tag_weights_of(tags, tags), [1.0, 1.0])
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    rng = np.random.default_rng(0)
-    bags = sample_bags(planted_topics(12, 60, 0.6, rng), 300, n_regions=4, rng=rng).bags
-    return EMM(learning="likelihood", evidence=0.3).fit(bags[:240]), bags[240:]
-
-
-def test_an_evened_ranking_is_the_probability_times_the_evening(fitted):
-    emm, bags = fitted
-    scores = emm.predict_marginals(bags) * emm.calibration_.evening
-    np.testing.assert_array_equal(emm.balanced_scores(bags), scores)
-    np.testing.assert_array_equal(emm.top_tags(bags, 3, even=True), top_tags(scores, 3))
+def test_balanced_scores_are_probabilities_times_the_weights_of_tags(fitted, test):
+    scores = fitted.predict_marginals(test) * fitted.calibration_.rare_tag_weights
+    np.testing.assert_array_equal(fitted.balanced_scores(test), scores)
+    np.testing.assert_array_equal(fitted.top_tags(test, 3, balanced=True), top_tags(scores, 3))

@@ -21,6 +21,13 @@ from tagmix.learners.inputs import as_bags, check_tags, useful_pictures
 class BagsEstimator(BaseEstimator):
     """An estimator over Bags; scikit-learn is told that it also takes counts, and what ``y`` may be."""
 
+    tag_names_: tuple[str, ...]
+
+    @property
+    def classes_(self) -> Any:
+        """The tag names, as scikit-learn calls them."""
+        return np.array(self.tag_names_, dtype=object)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -71,6 +78,14 @@ class TagLearner(BagsEstimator, ABC):
     def top_tags(self, X: Any, k: int = 5) -> Ints:
         """Return the numbers of the k best tags of each image, best first."""
         return metrics.top_tags(self.decision_scores(X), k)
+
+    def predict(self, X: Any) -> Ints:
+        """Return the k best tags of each picture, pictures × tags of 0 and 1; k as in ``score``."""
+        scores = self.decision_scores(X)
+        best = metrics.top_tags(scores, metrics.default_k(len(self.tag_names_)))
+        shown = np.zeros(scores.shape, dtype=np.int64)
+        np.put_along_axis(shown, best, 1, axis=1)
+        return shown
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the top-k accuracy against the bags' own tags, or ``y``; k as in ``EMM.score``."""

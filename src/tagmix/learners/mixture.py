@@ -166,11 +166,6 @@ class MixtureEstimator(BagsEstimator, ABC):
         scores = self.predict_proba(bags)
         return metrics.top_k_accuracy(bags.tags, scores, metrics.default_k(len(self.tag_names_)))
 
-    @property
-    def classes_(self) -> Any:
-        """The tag names, as scikit-learn calls them."""
-        return np.array(self.tag_names_, dtype=object)
-
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``n_jobs`` of a fitted model takes effect at once, and changes no result."""
         super().set_params(**params)

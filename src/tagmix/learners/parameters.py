@@ -86,7 +86,13 @@ def _check_chi(chi: Any) -> None:
 
 
 def settings_of_paper(emm: "EMM", evidence: Mapping[str, float]) -> Settings:
-    """Return the settings of the paper's model with these κ."""
+    """Return the settings of the paper's model with these κ; linear scorers are no part of it."""
+    scorer = next((name for name in evidence if name.endswith(LINEAR)), None)
+    if scorer is not None:
+        raise ParameterError(
+            f"evidence names the linear scorer {scorer!r:.60}, which EMM does not have: leave it out, or use "
+            "ContextEMM."
+        )
     soft = 1.0 if isinstance(emm.supervision, str) else emm.supervision
     return replace(
         settings_of_run(evidence, emm.n_jobs),

@@ -61,6 +61,8 @@ class StoredMatrix(NamedTuple):
     """A matrix of doubles, dense or in compressed sparse rows; a dimension None may be anything."""
 
     shape: tuple[str | None, str | None]
+    low: float = -LARGEST
+    high: float = LARGEST
 
     def pack(self, value: Any, path: str, arrays: Arrays) -> list[int] | None:
         """Store the matrix, or its sparse parts; return the shape of a sparse one."""
@@ -74,15 +76,17 @@ class StoredMatrix(NamedTuple):
     def unpack(self, plain: Any, path: str, arrays: Mapping[str, Any], sizes: Dimensions) -> Any:
         """Return the matrix, every index checked."""
         if plain is None:
-            matrix: Any = Array(None).unpack(None, path, arrays, sizes)
+            matrix: Any = Array(None, self.low, self.high).unpack(None, path, arrays, sizes)
         else:
-            data = Array(None).unpack(None, f"{path}.data", arrays, sizes)
+            data = Array(None, self.low, self.high).unpack(None, f"{path}.data", arrays, sizes)
             indices, indptr = (
                 Array(None, 0, 2**62, whole=True).unpack(None, f"{path}.{part}", arrays, sizes)
                 for part in ("indices", "indptr")
             )
             if not all(array.ndim == 1 for array in (data, indices, indptr)) or len(indptr) - 1 != plain[0]:
                 raise ValueError(f"{path:.60} must have one start per row, and one more")
+            if indptr[-1] != len(data):  # SciPy would cut the rest off
+                raise ValueError(f"{path:.60} must have {len(data)} entries, got {indptr[-1]}")
             matrix = csr_array((data, indices, indptr), shape=tuple(plain))
             check_csr(matrix)
         named = tuple(n if name is None else name for n, name in zip(matrix.shape, self.shape, strict=True))
@@ -161,7 +165,10 @@ class Maybe(NamedTuple):
 
     def unpack(self, plain: Any, path: str, arrays: Mapping[str, Any], sizes: Dimensions) -> Any:
         """Return None or the value."""
-        return None if plain is None else self.field.unpack(plain[0], path, arrays, sizes)
+        if plain is None:
+            return None
+        (one,) = plain
+        return self.field.unpack(one, path, arrays, sizes)
 
 
 class Group(NamedTuple):

@@ -16,6 +16,7 @@ from tagmix.learners.schema import Arrays, Dimensions
 
 # They belong to a run, not to what was learnt; memory is this machine's, not the file's.
 NOT_STORED = {"n_jobs", "verbose", "memory_mb"}
+FIELDS = {"parameters", "tag_names", "views", "learnt"}
 # Parameters of prediction: they may change after a fit.
 PREDICTING = ("inference", "ranking")
 DAMAGE = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
@@ -65,6 +66,8 @@ def pack(learner: Any, path: str = "") -> tuple[dict[str, Any], Arrays]:
 def unpack(kind: type, fields: Any, arrays: Mapping[str, Any], path: str = "") -> Any:
     """Return the learner that ``pack`` took apart; raise what a wrong part leads to."""
     schema: Mapping[str, Any] = kind.SCHEMA  # type: ignore[attr-defined]
+    if not FIELDS <= set(fields) <= {*FIELDS, "kind"}:
+        raise ValueError(f"{kind.__name__} must have the fields {sorted(FIELDS)}")
     learner = kind(**read_parameters(kind, fields["parameters"]))
     names = fields["tag_names"]
     learner.tag_names_ = tuple(checked_names("tag_names", names, len(names)) or ())
@@ -76,6 +79,9 @@ def unpack(kind: type, fields: Any, arrays: Mapping[str, Any], path: str = "") -
     for name, field in schema.items():
         setattr(learner, name, field.unpack(fields["learnt"][name], f"{path}{name}", arrays, sizes))
     learner._check_state()
+    undeclared = {name for name in arrays if name.startswith(path)} - set(pack(learner, path)[1])
+    if undeclared:
+        raise ValueError(f"{kind.__name__} has no array {min(undeclared)!r:.60}")
     return learner
 
 

@@ -12,7 +12,7 @@ from tagmix.model.gaussian import Gaussian, Projection
 from tagmix.model.given import RegionModel
 from tagmix.model.instance import ETA_RANGE, Multinomial
 from tagmix.model.linear import Linear
-from tagmix.model.params import Params, view_of
+from tagmix.model.params import LINEAR, Params, view_of
 
 MU = (ETA_RANGE[0], 1e18)  # a prior and at most so many words of a tag
 RATES = (1e-12, 1e12)  # only ratios of rates matter
@@ -28,6 +28,20 @@ def _check_gaussian(values: dict[str, Any]) -> None:
     if not np.array_equal(precision, precision.T):
         raise ValueError("the precision of a Gaussian must be symmetric")
     np.linalg.cholesky(precision)  # or it is no precision: LinAlgError is a ValueError
+
+
+def _check_linear(values: dict[str, Any]) -> None:
+    if values["weights"].shape[1] != len(values["centre"]) + 1:  # compiled loops do not check indices
+        raise ValueError("a linear scorer must have one weight per dimension, and a bias")
+
+
+def _check_instances(values: dict[str, Any]) -> None:
+    """Refuse a scorer under the name of another model, and counts where a scorer reads embeddings."""
+    instances = values["instances"]
+    words = {name for name, own in instances.items() if isinstance(own, Multinomial)}
+    scorers = {name for name, own in instances.items() if isinstance(own, Linear)}
+    if scorers != {name for name in instances if name.endswith(LINEAR)} or words & set(map(view_of, scorers)):
+        raise ValueError(f"linear scorers, and no others, must be named view{LINEAR}, of views of embeddings")
 
 
 def _check_curve(values: dict[str, Any]) -> None:
@@ -74,7 +88,8 @@ INSTANCES = Group(
                     "scale": Array(("view",), 1e-300, LARGEST),
                     "weights": Array(("tags", "view + bias"), -LARGEST, LARGEST),
                 },
-                extra=_kernels,
+                _check_linear,
+                _kernels,
                 own_dimensions=True,
             ),
         }
@@ -90,11 +105,18 @@ PARAMS = Part(
                 "instances": INSTANCES,
                 "weights": Array(("tags",), 0.0, 1e15),
             },
+            _check_instances,
         )
     }
 )
 REGION_MODEL = Part(
-    {"regions": Kind(RegionModel, {"instances": INSTANCES, "n_tags": Number(2, 10**9, whole=True)})}
+    {
+        "regions": Kind(
+            RegionModel,
+            {"instances": INSTANCES, "n_tags": Number(2, 10**9, whole=True)},
+            _check_instances,
+        )
+    }
 )
 LOGISTIC = Part(
     {

@@ -1,14 +1,15 @@
 """KernelRidge: closed-form leave-one-out, exact and by landmarks."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn import kernel_ridge
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from tagmix import Bags, storage, top_k_accuracy
-from tagmix.errors import ModelFileError, ParameterError
-from tagmix.learners import state
+from tagmix import Bags, top_k_accuracy
+from tagmix.errors import ParameterError
 from tagmix.learners.pictures.distances import reference_set_of, whole_pictures
 from tagmix.learners.pictures.kernel_ridge import KernelRidge, by_landmarks, exact, left_out
 
@@ -19,9 +20,9 @@ def fitted_ridge(train):
 
 
 def kernels(model, train, test):
-    gallery = model._gallery()
+    reference = model._references()
     weights = np.array([float(a) for a in model.view_weights_.values()])
-    both = (gallery.between(whole_pictures(bags, "hellinger")) for bags in (train, test))
+    both = (reference.between(whole_pictures(bags, "hellinger")) for bags in (train, test))
     return [np.exp(-np.tensordot(weights, apart, axes=1)) for apart in both]
 
 
@@ -55,6 +56,22 @@ def test_it_agrees_with_scikit_learns_kernel_ridge(fitted_ridge, train, test):
     np.testing.assert_allclose(fitted_ridge.decision_scores(test), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_landmarks_side_by_side_and_in_blocks_give_the_same_scores_however_far_from_zero(train, test, offset):
+    def embedded(bags):
+        projection = np.random.default_rng(0).normal(size=(bags.views["words"].shape[1], 8))
+        return Bags({"net": bags.views["words"] @ projection / 10 + offset}, bags.offsets, bags.tags)
+
+    few, new = embedded(train[:60]), embedded(test)
+    whole, blocks = (KernelRidge(max_search=40, memory_mb=mb).fit(few) for mb in (512.0, 1e-3))
+    assert whole._stacked is not None
+    assert blocks._stacked is None
+    np.testing.assert_allclose(whole.decision_scores(new), blocks.decision_scores(new), atol=1e-6)
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(whole)).decision_scores(new), whole.decision_scores(new)
+    )
+
+
 def test_its_leave_one_out_accuracy_is_that_of_the_settings_it_kept(fitted_ridge, train):
     own, _ = kernels(fitted_ridge, train, train)
     tags = train.tags.toarray()
@@ -64,9 +81,9 @@ def test_its_leave_one_out_accuracy_is_that_of_the_settings_it_kept(fitted_ridge
 
 
 def test_landmarks_equal_to_all_pictures_give_the_exact_answer(train):
-    gallery = reference_set_of(whole_pictures(train, "hellinger"), "hellinger", 2e5)
-    assert gallery.rows_at_once() < len(train)
-    arguments = gallery, train.captions, np.arange(len(train)), np.array([1.5]), [0.5]
+    reference = reference_set_of(whole_pictures(train, "hellinger"), "hellinger", 2e5)
+    assert reference.rows_at_once() < len(train)
+    arguments = reference, train.captions, np.arange(len(train)), np.array([1.5]), [0.5]
     whole, marked = exact(*arguments), by_landmarks(*arguments)
     np.testing.assert_allclose(marked[0], whole[0], atol=1e-6)
     assert marked[1:3] == pytest.approx(whole[1:3])
@@ -75,9 +92,9 @@ def test_landmarks_equal_to_all_pictures_give_the_exact_answer(train):
 
 def test_leave_one_out_by_landmarks_is_really_leaving_out_with_the_landmarks_held(train):
     bags, ridge = train[:30], 0.4
-    gallery = reference_set_of(whole_pictures(bags, "hellinger"), "hellinger", 1e9)
+    reference = reference_set_of(whole_pictures(bags, "hellinger"), "hellinger", 1e9)
     marks = np.arange(0, 30, 3)
-    kernel = np.exp(-gallery.between(gallery.views)[0])
+    kernel = np.exp(-reference.between(reference.views)[0])
     phi = np.linalg.solve(np.linalg.cholesky(kernel[np.ix_(marks, marks)]), kernel[marks])
     tags = bags.tags.toarray()
     spared = np.empty(tags.shape)
@@ -86,7 +103,7 @@ def test_leave_one_out_by_landmarks_is_really_leaving_out_with_the_landmarks_hel
         gram = phi[:, rest] @ phi[:, rest].T + ridge * np.eye(len(marks))
         slopes = np.linalg.solve(gram, phi[:, rest] @ (tags - tags.mean(axis=0))[rest])
         spared[i] = phi[:, i] @ slopes + tags.mean(axis=0)
-    got = by_landmarks(gallery, bags.captions, marks, np.ones(1), [ridge])[2]
+    got = by_landmarks(reference, bags.captions, marks, np.ones(1), [ridge])[2]
     assert got == pytest.approx(top_k_accuracy(tags, spared, 5))
 
 
@@ -144,17 +161,6 @@ def test_scikit_learn_clones_and_cross_validates_it(train):
     assert np.all(cross_val_score(KernelRidge(), train, cv=3, error_score="raise") > 0.3)
 
 
-def test_a_file_gives_the_same_scores_back_and_a_wrong_one_is_refused(tmp_path, train, test):
-    model, path = KernelRidge().fit(train), tmp_path / "m.tagmix"
-    state.save(model, path)
-    back = state.load(KernelRidge, storage.read(path), "m")
-    np.testing.assert_array_equal(back.decision_scores(test), model.decision_scores(test))
-    model.coefficients_ = model.coefficients_[1:]
-    state.save(model, path)
-    with pytest.raises(ModelFileError, match="landmarks × tags"):
-        state.load(KernelRidge, storage.read(path), "m")
-
-
 @pytest.mark.parametrize("setting", ["max_landmarks", "max_search", "weights", "distance", "memory_mb"])
 def test_settings_that_make_no_sense_are_refused_when_fitted(train, setting):
     with pytest.raises(ParameterError, match=setting):
@@ -166,32 +172,32 @@ def uneven(train):
     """Pictures whose tags are of very different frequency, their distances and half of them as landmarks."""
     kept = np.random.default_rng(2).random(train.tags.shape) < np.geomspace(1.0, 0.1, train.n_tags)
     bags = train.with_tags(train.tags.toarray() * kept, train.tag_names)
-    gallery = reference_set_of(whole_pictures(bags, "hellinger"), "hellinger", 1e9)
-    return bags, gallery, np.arange(0, len(bags), 2)
+    reference = reference_set_of(whole_pictures(bags, "hellinger"), "hellinger", 1e9)
+    return bags, reference, np.arange(0, len(bags), 2)
 
 
 @pytest.mark.parametrize("fit", [exact, by_landmarks])
 def test_of_several_ridges_the_best_is_kept_with_its_own_leverages(uneven, fit):
-    bags, gallery, marks = uneven
+    bags, reference, marks = uneven
     ridges = [1e-4, 0.5, 1e3]
-    alone = [fit(gallery, bags.captions, marks, np.ones(1), [ridge]) for ridge in ridges]
+    alone = [fit(reference, bags.captions, marks, np.ones(1), [ridge]) for ridge in ridges]
     best = max(alone, key=lambda one: one.accuracy)
     assert len({one.accuracy for one in alone}) == 3
     assert best.ridge == 0.5
-    together = fit(gallery, bags.captions, marks, np.ones(1), ridges)
+    together = fit(reference, bags.captions, marks, np.ones(1), ridges)
     assert together[1:3] == best[1:3]
     np.testing.assert_array_equal(together.coefficients, best.coefficients)
     np.testing.assert_array_equal(together.leverages, best.leverages)
 
 
 def test_a_ridge_is_judged_by_scores_that_know_how_frequent_tags_are(uneven):
-    bags, gallery, _ = uneven
+    bags, reference, _ = uneven
     tags = bags.tags.toarray()
     centred, everyone = tags - tags.mean(axis=0), np.arange(len(bags))
-    spared = left_out(np.exp(-gallery.between(gallery.views)[0]), centred, 2.0)[1]
+    spared = left_out(np.exp(-reference.between(reference.views)[0]), centred, 2.0)[1]
     expected = top_k_accuracy(tags, spared + tags.mean(axis=0), 5)
     assert abs(expected - top_k_accuracy(tags, spared, 5)) > 0.01
-    assert exact(gallery, bags.captions, everyone, np.ones(1), [2.0]).accuracy == pytest.approx(expected)
+    assert exact(reference, bags.captions, everyone, np.ones(1), [2.0]).accuracy == pytest.approx(expected)
 
 
 def test_the_ridge_that_was_searched_is_kept_or_halved_or_doubled(train, monkeypatch):

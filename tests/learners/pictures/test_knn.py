@@ -8,9 +8,8 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
 
-from tagmix import Bags, storage, top_k_accuracy
-from tagmix.errors import BagsError, ModelFileError, ParameterError
-from tagmix.learners import state
+from tagmix import Bags, top_k_accuracy
+from tagmix.errors import BagsError, ParameterError
 from tagmix.learners.pictures.distances import FEW, ReferenceSet, distances, reference_set_of, whole_pictures
 from tagmix.learners.pictures.knn import KNN
 
@@ -31,11 +30,6 @@ def two_views(bags, seed=0):
     noise = np.random.default_rng(seed).poisson(1.0, (bags.n_regions, 40))
     views = {"words": bags.views["words"], "noise": noise}
     return Bags(views, bags.offsets, bags.tags, bags.tag_names)
-
-
-def saved(learner, path):
-    state.save(learner, path)
-    return state.load(type(learner), storage.read(path), "the file")
 
 
 @pytest.mark.parametrize(("pictures", "kept"), [(1, 1.0), (FEW, 1.0), (FEW + 1, 1.0), (30, 0.01)])
@@ -115,8 +109,8 @@ def test_its_leave_one_out_accuracy_is_what_leaving_out_gives(sampled):
     knn = KNN(k=(3, 9)).fit(bags)
     scores = []
     for i in range(len(bags)):
-        rest = knn._gallery().views["words"][np.arange(len(bags)) != i]
-        one = knn._gallery().views["words"][[i]]
+        rest = knn._references().views["words"][np.arange(len(bags)) != i]
+        one = knn._references().views["words"][[i]]
         apart = distances(one, rest, "hellinger")[0] / float(knn.scales_["words"])
         best = np.argsort(apart)[: knn.k_]
         w = np.exp(-float(knn.view_weights_["words"]) * apart[best])
@@ -164,24 +158,6 @@ def test_scikit_learn_clones_it_cross_validates_it_and_searches(train):
     assert clone(KNN(k=(3, 5))).get_params() == KNN(k=(3, 5)).get_params()
     assert np.all(cross_val_score(KNN(), train, cv=3, error_score="raise") > 0.3)
     assert GridSearchCV(KNN(), {"distance": ["l1", "hellinger"]}, cv=2).fit(train).best_score_ > 0.3
-
-
-def test_a_file_gives_the_same_scores_back(tmp_path, train, test):
-    knn = KNN().fit(two_views(train))
-    back = saved(knn, tmp_path / "knn.tagmix")
-    new = two_views(test)
-    np.testing.assert_array_equal(back.decision_scores(new), knn.decision_scores(new))
-
-
-@pytest.mark.parametrize("what", ["tag_starts_", "tag_columns_", "k_", "scales_", "gallery_"])
-def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, train, what):
-    knn = KNN().fit(train)
-    wrong = {"tag_starts_": knn.tag_starts_[:-1], "tag_columns_": knn.tag_columns_ + 5, "k_": 0}
-    wrong["scales_"] = {"words": np.asarray(-1.0)}
-    wrong["gallery_"] = {**knn.gallery_, "columns words": knn.gallery_["columns words"] + 1}
-    setattr(knn, what, wrong[what])
-    with pytest.raises(ModelFileError, match="do not fit together"):
-        saved(knn, tmp_path / "knn.tagmix")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from tagmix import Bags, storage
-from tagmix.errors import ModelFileError, ParameterError
-from tagmix.learners import state
+from tagmix import Bags
+from tagmix.errors import ParameterError
 from tagmix.learners.pictures.distances import reference_set_of, whole_pictures
 from tagmix.learners.pictures.tagprop import (
     EPSILON,
@@ -27,14 +26,14 @@ def noisy(bags, seed):
     return Bags({"words": bags.views["words"], "noise": noise}, bags.offsets, bags.tags, bags.tag_names)
 
 
-def gallery(bags):
+def reference(bags):
     return reference_set_of(whole_pictures(bags, "hellinger"), "hellinger", 2.0**28)
 
 
 @pytest.fixture(scope="module")
 def case(sampled):
     bags = noisy(sampled(12, n_tags=4).bags, 0)
-    near = neighbours(gallery(bags), 5)
+    near = neighbours(reference(bags), 5)
     lines = np.array([3.0, 5.0, 1.0, 4.0]), np.array([-1.0, -2.0, 0.0, -1.5])
     return near, csr_array(bags.captions, dtype=np.float64), lines
 
@@ -74,7 +73,7 @@ def test_two_neighbours_share_as_computed_by_hand():
 
 
 def test_neighbours_of_one_view_are_the_nearest_others(train):
-    near = neighbours(gallery(train), 7)
+    near = neighbours(reference(train), 7)
     words = whole_pictures(train, "hellinger")["words"].toarray()
     apart = ((words[:, None] - words[None]) ** 2).sum(axis=2)
     np.fill_diagonal(apart, np.inf)
@@ -83,7 +82,7 @@ def test_neighbours_of_one_view_are_the_nearest_others(train):
 
 
 def test_neighbours_of_two_views_hold_the_nearest_by_each_and_never_the_picture_itself(train):
-    both = gallery(noisy(train, 0))
+    both = reference(noisy(train, 0))
     near = neighbours(both, 9)
     nearest = both.others(np.arange(len(train))).argmin(axis=2)
     for i, who in enumerate(near.who):
@@ -123,7 +122,7 @@ def test_tags_that_nobody_has_keep_finite_sigmoids(train, test):
 def test_learning_raises_the_likelihood(train):
     bags = noisy(train, 0)
     model = TagProp(n_neighbors=60, sigmoid=False).fit(bags)
-    near = neighbours(gallery(bags), 60)
+    near = neighbours(reference(bags), 60)
     equal = log_likelihood(near, csr_array(bags.captions, dtype=np.float64), np.full(2, 4.0), None)[0]
     assert model.objective_ > equal
 
@@ -149,17 +148,6 @@ def test_the_order_of_training_pictures_changes_nothing(train, test):
 def test_scikit_learn_clones_and_cross_validates_it(train):
     assert clone(TagProp(n_neighbors=9)).get_params() == TagProp(n_neighbors=9).get_params()
     assert np.all(cross_val_score(TagProp(), train, cv=3, error_score="raise") > 0.3)
-
-
-def test_a_file_gives_the_same_scores_back_and_a_wrong_one_is_refused(tmp_path, train, test):
-    model, path = TagProp().fit(train), tmp_path / "m.tagmix"
-    state.save(model, path)
-    back = state.load(TagProp, storage.read(path), "m")
-    np.testing.assert_array_equal(back.decision_scores(test), model.decision_scores(test))
-    model.slopes_ = model.slopes_[1:]
-    state.save(model, path)
-    with pytest.raises(ModelFileError, match="one a tag"):
-        state.load(TagProp, storage.read(path), "m")
 
 
 @pytest.mark.parametrize("setting", ["n_neighbors", "sigmoid", "shrinkage", "max_iter", "distance"])

@@ -7,9 +7,9 @@ from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_score
 
-from tagmix import Bags, planted_topics, sample_bags, storage
-from tagmix.errors import ModelFileError, ParameterError
-from tagmix.learners import lda, state
+from tagmix import Bags, planted_topics, sample_bags
+from tagmix.errors import ParameterError
+from tagmix.learners import lda
 from tagmix.learners.pictures.topic_ridge import TopicRidge, best_ridge
 
 
@@ -130,22 +130,6 @@ def test_a_picture_without_words_is_scored_by_equal_shares():
 
 def test_it_is_cloned_and_cross_validated_on_bags():
     assert cross_val_score(clone(small()), sample(), cv=3).min() > 0.5
-
-
-def test_a_saved_learner_ranks_as_before(tmp_path):
-    bags = sample()
-    learner = small().fit(bags)
-    state.save(learner, tmp_path / "topics.tagmix")
-    again = state.load(TopicRidge, storage.read(tmp_path / "topics.tagmix"), "topics.tagmix")
-    np.testing.assert_array_equal(again.decision_scores(bags), learner.decision_scores(bags))
-
-
-def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path):
-    learner = small().fit(sample())
-    learner.coef_ = learner.coef_[1:]
-    state.save(learner, tmp_path / "topics.tagmix")
-    with pytest.raises(ModelFileError, match="the map must be"):
-        state.load(TopicRidge, storage.read(tmp_path / "topics.tagmix"), "topics.tagmix")
 
 
 @pytest.mark.parametrize("wrong", [{"n_topics": 1}, {"ridges": ()}, {"ridges": (0.0,)}, {"passes": 1.5}])

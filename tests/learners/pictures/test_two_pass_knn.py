@@ -6,9 +6,8 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from tagmix import Bags, storage
-from tagmix.errors import ModelFileError, ParameterError
-from tagmix.learners import state
+from tagmix import Bags
+from tagmix.errors import ParameterError
 from tagmix.learners.pictures.distances import whole_pictures
 from tagmix.learners.pictures.knn import KNN
 from tagmix.learners.pictures.two_pass_knn import TwoPassKNN, semantic_neighbours
@@ -90,17 +89,6 @@ def test_the_order_of_training_pictures_changes_nothing(train, test):
 def test_scikit_learn_clones_and_cross_validates_it(train):
     assert clone(TwoPassKNN(k=3)).get_params() == TwoPassKNN(k=3).get_params()
     assert np.all(cross_val_score(TwoPassKNN(), train, cv=3, error_score="raise") > 0.3)
-
-
-def test_a_file_gives_the_same_scores_back_and_a_wrong_one_is_refused(tmp_path, train, test):
-    model, path = TwoPassKNN().fit(train), tmp_path / "m.tagmix"
-    state.save(model, path)
-    back = state.load(TwoPassKNN, storage.read(path), "m")
-    np.testing.assert_array_equal(back.decision_scores(test), model.decision_scores(test))
-    model.k_ = -1
-    state.save(model, path)
-    with pytest.raises(ModelFileError, match="k_ must be"):
-        state.load(TwoPassKNN, storage.read(path), "m")
 
 
 def test_settings_that_make_no_sense_are_refused_when_fitted(train):

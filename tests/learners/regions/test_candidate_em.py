@@ -8,10 +8,9 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from tagmix import Bags, storage
+from tagmix import Bags
 from tagmix.errors import ParameterError
 from tagmix.learners import linear as region_features
-from tagmix.learners import state
 from tagmix.learners.linear import Features, features_of
 from tagmix.learners.regions.candidate_em import CandidateEM, posterior
 from tagmix.learners.regions.naive_regions import NaiveRegions, shared_tags, softmax_loss
@@ -134,14 +133,6 @@ def test_the_order_of_pictures_does_not_matter(train, test):
 def test_it_works_in_scikit_learns_tools(train):
     assert clone(CandidateEM(ridge=2.0)).ridge == 2.0
     assert cross_val_score(CandidateEM(ridge=1.0), train, cv=3).mean() > 0.5
-
-
-def test_a_saved_learner_comes_back_the_same(train, test, tmp_path):
-    learner = CandidateEM(ridge=1.0).fit(train)
-    learner.save(tmp_path / "m")
-    back = state.load(CandidateEM, storage.read(tmp_path / "m"), "m")
-    np.testing.assert_array_equal(back.predict_regions(test), learner.predict_regions(test))
-    np.testing.assert_array_equal(back.history_, learner.history_)
 
 
 def test_no_iterations_are_refused(train):

@@ -8,10 +8,9 @@ from scipy.special import digamma, gammaln, logsumexp, softmax, xlogy
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from tagmix import Bags, planted_topics, sample_bags, storage
-from tagmix.errors import ModelFileError, ParameterError
+from tagmix import Bags, planted_topics, sample_bags
+from tagmix.errors import ParameterError
 from tagmix.kernels.compiled import topics
-from tagmix.learners import state
 from tagmix.learners.regions.corrlda import CorrLDA
 
 pytestmark = pytest.mark.filterwarnings("ignore:stopped after")
@@ -173,23 +172,6 @@ def test_a_picture_without_regions_gets_what_the_prior_says():
 
 def test_it_is_cloned_and_cross_validated_on_bags():
     assert cross_val_score(clone(CorrLDA(n_topics=16, max_iter=10)), sample().bags, cv=3).min() > 0.4
-
-
-def test_a_saved_learner_ranks_as_before(tmp_path):
-    bags = sample().bags
-    learner = CorrLDA(n_topics=5, max_iter=3).fit(bags)
-    state.save(learner, tmp_path / "corr.tagmix")
-    again = state.load(CorrLDA, storage.read(tmp_path / "corr.tagmix"), "corr.tagmix")
-    np.testing.assert_array_equal(again.decision_scores(bags), learner.decision_scores(bags))
-    np.testing.assert_array_equal(again.predict_regions(bags), learner.predict_regions(bags))
-
-
-def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path):
-    learner = CorrLDA(n_topics=5, max_iter=3).fit(sample().bags)
-    learner.nu_ = learner.nu_[:, :-1]
-    state.save(learner, tmp_path / "corr.tagmix")
-    with pytest.raises(ModelFileError, match="nu must be"):
-        state.load(CorrLDA, storage.read(tmp_path / "corr.tagmix"), "corr.tagmix")
 
 
 @pytest.mark.parametrize("wrong", [{"n_topics": 0}, {"eta": -1.0}, {"evidence": 0.0}, {"chi": 3}])

@@ -9,9 +9,9 @@ from scipy.special import digamma, gammaln, logsumexp
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from tagmix import Bags, CorrLDA, load, planted_topics, sample_bags, storage
-from tagmix.errors import ModelFileError, ParameterError
-from tagmix.learners import lda, state
+from tagmix import Bags, planted_topics, sample_bags
+from tagmix.errors import ParameterError
+from tagmix.learners import lda
 from tagmix.learners.regions.dba import DBA
 
 pytestmark = pytest.mark.filterwarnings("ignore:stopped after")
@@ -219,23 +219,6 @@ def test_it_is_cloned_searched_and_cross_validated_on_bags():
     assert search.best_params_["evidence"] in (0.1, 1.0)
 
 
-def test_a_saved_learner_ranks_as_before(tmp_path):
-    bags = sample().bags
-    dba = DBA(max_iter=3).fit(bags)
-    state.save(dba, tmp_path / "dba.tagmix")
-    again = state.load(DBA, storage.read(tmp_path / "dba.tagmix"), "dba.tagmix")
-    np.testing.assert_array_equal(again.decision_scores(bags), dba.decision_scores(bags))
-    np.testing.assert_array_equal(again.predict_regions(bags), dba.predict_regions(bags))
-
-
-def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path):
-    dba = DBA(max_iter=3).fit(sample().bags)
-    dba.alpha_ = dba.alpha_[:-1]
-    state.save(dba, tmp_path / "dba.tagmix")
-    with pytest.raises(ModelFileError, match="alpha"):
-        state.load(DBA, storage.read(tmp_path / "dba.tagmix"), "dba.tagmix")
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -251,13 +234,3 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path):
 def test_a_wrong_parameter_is_refused_by_name(wrong):
     with pytest.raises(ParameterError, match=next(iter(wrong))):
         DBA(**wrong).fit(sample(n_images=20).bags)
-
-
-@pytest.mark.parametrize("kind", [DBA, CorrLDA])
-def test_settings_from_a_file_are_within_bounds(kind, tmp_path):
-    kind(max_iter=1).fit(sample(n_images=20).bags).save(tmp_path / "m.tagmix")
-    contents = storage.read(tmp_path / "m.tagmix")
-    contents.fields["settings"]["estep_max_iter"] = 10**15
-    storage.write(tmp_path / "m.tagmix", contents.kind, contents.fields, contents.arrays)
-    with pytest.raises(ModelFileError, match="estep_max_iter"):
-        load(tmp_path / "m.tagmix")

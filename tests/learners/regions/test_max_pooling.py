@@ -9,10 +9,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from tagmix import Bags, storage
+from tagmix import Bags
 from tagmix.errors import ParameterError
 from tagmix.kernels.compiled.pooling import pool_regions
-from tagmix.learners import state
 from tagmix.learners.linear import features_of
 from tagmix.learners.pictures import linear_ranker
 from tagmix.learners.regions.max_pooling import MaxPooling, pooled_loss
@@ -131,13 +130,6 @@ def test_planted_regions_are_found_better_than_by_naive_regions_and_not_from_shu
 def test_it_works_in_scikit_learns_tools(train):
     assert clone(MaxPooling(ridge=2.0)).ridge == 2.0
     assert cross_val_score(MaxPooling(ridge=1.0), train, cv=3).mean() > 0.5
-
-
-def test_a_saved_learner_comes_back_the_same(train, test, tmp_path):
-    learner = MaxPooling(ridge=1.0).fit(train)
-    learner.save(tmp_path / "m")
-    back = state.load(MaxPooling, storage.read(tmp_path / "m"), "m")
-    np.testing.assert_array_equal(back.predict_regions(test), learner.predict_regions(test))
 
 
 def test_a_ridge_that_is_no_number_is_refused(train):

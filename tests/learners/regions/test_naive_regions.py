@@ -7,10 +7,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from tagmix import Bags, storage
+from tagmix import Bags
 from tagmix.errors import ParameterError
 from tagmix.learners import linear as region_features
-from tagmix.learners import state
 from tagmix.learners.linear import Features, features_of
 from tagmix.learners.regions.naive_regions import NaiveRegions, fit_softmax, shared_tags, softmax_loss
 
@@ -108,13 +107,6 @@ def test_a_start_nearer_by_leads_to_the_same_weights(train):
 def test_it_works_in_scikit_learns_tools(train):
     assert clone(NaiveRegions(ridge=2.0)).ridge == 2.0
     assert cross_val_score(NaiveRegions(ridge=1.0), train, cv=3).mean() > 0.5
-
-
-def test_a_saved_learner_comes_back_the_same(train, test, tmp_path):
-    learner = NaiveRegions(ridge=1.0).fit(train)
-    learner.save(tmp_path / "m")
-    back = state.load(NaiveRegions, storage.read(tmp_path / "m"), "m")
-    np.testing.assert_array_equal(back.predict_regions(test), learner.predict_regions(test))
 
 
 def test_a_ridge_of_minus_one_is_refused(train):

@@ -289,7 +289,11 @@ class PictureLearner(TagLearner):
     def _check_state(self) -> None:
         check_choice("distance", self.distance, DISTANCES)
         check_number("memory_mb", self.memory_mb, 1e-3, 1e6)
-        widths = {name: int(view.shape[1]) for name, view in self.reference_.items() if name in self.widths_}
+        widths = {
+            name: int(view.shape[1])
+            for name, view in self.reference_.items()
+            if name in self.widths_ or not name.startswith(WHOLE)
+        }
         if not self.reference_ or not len(self._references()) or widths != self.widths_:
             raise ValueError(
                 "the reference set must hold every view that was read, at least one picture each"

@@ -38,7 +38,7 @@ class Voters(PictureLearner):
 
     SCHEMA: ClassVar[dict[str, Any]] = {
         **PictureLearner.SCHEMA,
-        "tags_": StoredMatrix(("references", "tags")),
+        "tags_": StoredMatrix(("references", "tags"), 0, 1),
         "loo_accuracy_": Number(0, 1),
     }
 

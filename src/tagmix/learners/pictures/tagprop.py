@@ -67,7 +67,7 @@ class TagProp(Voters):
 
     SCHEMA: ClassVar[dict[str, Any]] = {
         **PictureLearner.SCHEMA,
-        "tags_": StoredMatrix(("references", "tags")),
+        "tags_": StoredMatrix(("references", "tags"), 0, 1),
         "slopes_": Array(("tags",)),
         "biases_": Array(("tags",)),
         "objective_": Number(),

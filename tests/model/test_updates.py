@@ -133,7 +133,7 @@ def test_mu_is_the_maximiser_that_scipy_finds():
 
 
 def test_mu_is_updated_with_the_eta_just_learnt():
-    before, statistics = Words(RNG.gamma(1.0, 2.0, (3, 4)) + 0.1, 5.0), RNG.gamma(1.0, 2.0, (3, 4))
+    before, statistics = Multinomial(RNG.gamma(1.0, 2.0, (3, 4)) + 0.1, 5.0), RNG.gamma(1.0, 2.0, (3, 4))
     after = before.updated(statistics, learn_prior=True)
     assert after.eta == best_eta(before.E_log_beta)
     assert abs(after.eta - before.eta) > 1

@@ -14,12 +14,12 @@ from tagmix.model.params import Settings
 def random_problem(seed):
     """Bags that fit no model well: uneven images, empty regions, a tag never seen."""
     rng = np.random.default_rng(seed)
-    n_images, n_tags, n_words = 12, 6, 15
-    sizes = rng.integers(1, 6, n_images)
+    n_pictures, n_tags, n_words = 12, 6, 15
+    sizes = rng.integers(1, 6, n_pictures)
     counts = rng.poisson(rng.gamma(0.4, 1.5, (sizes.sum(), n_words)))
     counts[rng.integers(len(counts))] = 0
-    tags = rng.random((n_images, n_tags)) < 0.35
-    tags[np.arange(n_images), rng.integers(0, n_tags - 1, n_images)] = True
+    tags = rng.random((n_pictures, n_tags)) < 0.35
+    tags[np.arange(n_pictures), rng.integers(0, n_tags - 1, n_pictures)] = True
     tags[:, -1] = False
     return Bags(counts, np.concatenate([[0], np.cumsum(sizes)]), tags=tags)
 
@@ -97,7 +97,7 @@ def test_statistics_of_shards_add_up_to_those_of_the_whole(seed, cuts, mode):
     np.testing.assert_allclose(split.instances["words"], whole.instances["words"], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(split.theta, whole.theta, rtol=1e-12)
     np.testing.assert_allclose(split.bound, whole.bound, rtol=1e-12)
-    assert split.n_images == whole.n_images == len(bags)
+    assert split.n_pictures == whole.n_pictures == len(bags)
 
 
 def test_constant_rows_of_rates_equal_the_global_rates():

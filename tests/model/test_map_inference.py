@@ -167,8 +167,8 @@ def test_the_region_posterior_survives_evidence_thousands_of_nats_down():
         (np.ones(2), r"expected theta >= 0 of shape \(1, 3\)"),
         (np.array([1.0, -1.0, 0.0]), "least value -1.0"),
         (np.array([1.0, np.nan, 0.0]), "expected theta >= 0"),
-        (np.zeros(3), "got none for a region of image 0"),
-        (np.array([0.0, 0.0, 1.0]), "got none for a region of image 0"),
+        (np.zeros(3), "got none for a region of picture 0"),
+        (np.array([0.0, 0.0, 1.0]), "got none for a region of picture 0"),
     ],
 )
 def test_a_theta_that_explains_no_region_or_does_not_fit_is_refused(theta, said):

@@ -46,7 +46,7 @@ class TagLearner(BagsEstimator, ABC):
     storable_as_expert: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from Bags with tags, or from counts (images × words) and ``y``."""
+        """Learn from Bags with tags, or from counts (pictures × words) and ``y``."""
         bags = as_bags(self, X, y, reset=True)
         self._check_trainable(bags)
         useful = useful_pictures(bags)
@@ -57,19 +57,19 @@ class TagLearner(BagsEstimator, ABC):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return a score for each tag, images × tags, rows positive and summing to 1: to rank by."""
+        """Return a score for each tag, pictures × tags, rows positive and summing to 1: to rank by."""
         scores = self.decision_scores(X)
         shifted = scores - scores.min(axis=1, keepdims=True)
         total = shifted.sum(axis=1, keepdims=True)
         return np.where(total > 0, shifted / np.where(total > 0, total, 1.0), 1 / scores.shape[1])
 
     def decision_scores(self, X: Any) -> Floats:
-        """Return the method's own scores, images × tags, on its own scale."""
+        """Return the method's own scores, pictures × tags, on its own scale."""
         bags = self._checked(X)
         return np.asarray(self._scores(bags), dtype=np.float64)
 
     def top_tags(self, X: Any, k: int = 5) -> Ints:
-        """Return the numbers of the k best tags of each image, best first."""
+        """Return the numbers of the k best tags of each picture, best first."""
         return metrics.top_tags(self.decision_scores(X), k)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -100,7 +100,7 @@ class TagLearner(BagsEstimator, ABC):
     def _check_trainable(self, bags: Bags) -> None:
         if bags.tags is None or not useful_pictures(bags).any():
             raise BagsError(
-                "no image has both a tag and a region, so there is nothing to learn: pass bags with tags."
+                "no picture has both a tag and a region, so there is nothing to learn: pass bags with tags."
             )
         if bags.n_tags < 2:
             raise BagsError(
@@ -120,7 +120,7 @@ class TagLearner(BagsEstimator, ABC):
         if widths != self.widths_:
             raise BagsError(
                 f"the learner was fitted with the views {self.widths_}, these bags have {widths}: describe "
-                "them as the training images were."
+                "them as the training pictures were."
             )
         return bags
 
@@ -132,7 +132,7 @@ class RegionLearner(TagLearner):
     """
 
     def predict_regions(self, X: Any, captioned: bool = False) -> Floats:
-        """Return p(tag | region), regions × tags, rows summing to 1; ``captioned`` uses the images' tags."""
+        """Return p(tag | region), regions × tags, rows summing to 1; ``captioned`` uses the pictures' tags."""
         bags = self._checked(X)
         if captioned:
             check_tags(bags, self.tag_names_)

@@ -35,7 +35,7 @@ FIT_SCHEMA: dict[str, Any] = {
 
 
 class Shares(NamedTuple):
-    """q of a shard: φ as a flat block, S by entry, and the bound of each image."""
+    """q of a shard: φ as a flat block, S by entry, and the bound of each picture."""
 
     phi: Floats
     S: Floats
@@ -43,7 +43,7 @@ class Shares(NamedTuple):
 
 
 class How(NamedTuple):
-    """κ of each view, when an image has settled, and the threads."""
+    """κ of each view, when a picture has settled, and the threads."""
 
     evidence: Mapping[str, float]
     tolerance: float
@@ -115,15 +115,15 @@ def evidence_of(shard: Bags, models: Models, how: How, entries: Entries | None =
 def infer(
     block: Floats, offsets: Ints, alpha: Floats, how: How, entries: Entries | None, start: Floats | None
 ) -> Shares:
-    """Return q of images whose evidence is ``block``, which becomes φ; ``start`` is S to begin from."""
-    n_images, width = len(offsets) - 1, len(alpha)
+    """Return q of pictures whose evidence is ``block``, which becomes φ; ``start`` is S to begin from."""
+    n_pictures, width = len(offsets) - 1, len(alpha)
     if entries is None:
-        starts, own = np.arange(n_images + 1) * width, np.tile(alpha, n_images)
+        starts, own = np.arange(n_pictures + 1) * width, np.tile(alpha, n_pictures)
         block_starts = offsets * width
     else:
         starts, own, block_starts = entries.starts, alpha[entries.tags], entries.block_starts
     S = prior_shares(own, starts, offsets) if start is None else start.copy()
-    bound, n_iter = np.zeros(n_images), np.zeros(n_images, dtype=np.int64)
+    bound, n_iter = np.zeros(n_pictures), np.zeros(n_pictures, dtype=np.int64)
     topics.infer_shares(
         block, block_starts, starts, own, float(alpha.sum()), how.tolerance, how.max_iter, S, bound, n_iter,
         how.n_threads,
@@ -132,15 +132,15 @@ def infer(
 
 
 def prior_shares(own_alpha: Floats, starts: Ints, offsets: Ints) -> Floats:
-    """Return S as the prior alone would have it: an image's regions in proportion to α.
+    """Return S as the prior alone would have it: a picture's regions in proportion to α.
 
     >>> prior_shares(np.array([1.0, 3.0, 2.0]), np.array([0, 2, 3]), np.array([0, 4, 5])).tolist()
     [1.0, 3.0, 1.0]
     """
     sizes = np.diff(starts)
-    image_of = np.repeat(np.arange(len(sizes)), sizes)
-    totals = np.bincount(image_of, weights=own_alpha, minlength=len(sizes))
-    return own_alpha * (np.diff(offsets) / np.where(totals > 0, totals, 1.0))[image_of]
+    picture_of = np.repeat(np.arange(len(sizes)), sizes)
+    totals = np.bincount(picture_of, weights=own_alpha, minlength=len(sizes))
+    return own_alpha * (np.diff(offsets) / np.where(totals > 0, totals, 1.0))[picture_of]
 
 
 def best_alpha(
@@ -181,9 +181,9 @@ def best_alpha(
 def picture_counts(bags: Bags) -> Counts:
     """Return the words of whole pictures, all views side by side, pictures × words."""
     both = csr_array(hstack([csr_array(view) for view in bags.views.values()], format="csr"))
-    n_images = len(bags)
+    n_pictures = len(bags)
     regions = csr_array(
-        (np.ones(bags.n_regions), np.arange(bags.n_regions), bags.offsets), shape=(n_images, bags.n_regions)
+        (np.ones(bags.n_regions), np.arange(bags.n_regions), bags.offsets), shape=(n_pictures, bags.n_regions)
     )
     return csr_array(regions @ both.astype(np.float64))
 

@@ -103,7 +103,7 @@ def features_of(views: dict[str, Any], scaling: dict[str, Floats]) -> Features:
             kinds = ("dense floats", "word counts") if name in scaling else ("word counts", "dense floats")
             raise BagsError(
                 f"the learner was fitted with {kinds[0]} in view {name!r}, these bags have {kinds[1]}: "
-                "describe them as the training images were."
+                "describe them as the training pictures were."
             )
         mean, scale = scaling.get(name, (0.0, 1.0))
         blocks.append(hellinger(view) if is_sparse(view) else (view - mean) / scale)
@@ -217,7 +217,7 @@ class LinearLearner(TagLearner):
             if got != expected:
                 raise BagsError(
                     f"the learner was fitted with the views {expected} of whole pictures, these bags have "
-                    f"{got}: describe them as the training images were."
+                    f"{got}: describe them as the training pictures were."
                 )
         return bags
 
@@ -238,7 +238,7 @@ class LinearLearner(TagLearner):
                 raise ValueError(f"scaling_ of view {name!r:.60} must be 2 × {widths[name]}, scales positive")
 
 
-def image_of(bags: Bags) -> Ints:
+def picture_of(bags: Bags) -> Ints:
     """Return the number of each region's picture."""
     return np.repeat(np.arange(len(bags)), np.diff(bags.offsets))
 

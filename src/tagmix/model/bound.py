@@ -1,4 +1,4 @@
-"""The variational bound of one image, one function for each line, with all constants.
+"""The variational bound of one picture, one function for each line, with all constants.
 
 These are the definition; the kernels use their closed form at the optimum of γ, ρ and ζ. Words are
 an ordered list, as in Eq. 3, so no multinomial coefficient appears. ``evidence`` is κ Σ_d x_d E[log β].
@@ -12,8 +12,8 @@ from scipy.special import digamma, gammaln, xlogy
 from tagmix.arrays import Floats
 
 
-class ImageBound(NamedTuple):
-    """The bound of one image, one field for each line; their sum is the bound."""
+class PictureBound(NamedTuple):
+    """The bound of one picture, one field for each line; their sum is the bound."""
 
     theta: float
     assignments: float
@@ -64,7 +64,7 @@ def entropy_of_z(phi: Floats) -> float:
     return float(-xlogy(phi, phi).sum())
 
 
-def image_bound(
+def picture_bound(
     phi: Floats,
     gamma: Floats,
     rho: Floats,
@@ -72,9 +72,9 @@ def image_bound(
     rates: Floats,
     evidence: Floats,
     guide: Floats,
-) -> ImageBound:
+) -> PictureBound:
     """Return all lines; ``zeta`` None drops the normaliser, as the paper prints it."""
-    return ImageBound(
+    return PictureBound(
         log_prior(gamma, rho, rates),
         assignments(phi, gamma, rho),
         0.0 if zeta is None or len(phi) == 0 else normaliser(len(phi), gamma, rho, zeta),

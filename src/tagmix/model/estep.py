@@ -1,4 +1,4 @@
-"""The E-step: explain the regions of a shard of images by tags, and add up what that says.
+"""The E-step: explain the regions of a shard of pictures by tags, and add up what that says.
 
 Memory: a shard of R regions needs 8·R·C bytes with all tags and 8·Σ_n M_n|Y_n| with own tags only;
 nothing here is as large as all regions × all tags unless the caller makes one shard of everything.
@@ -20,29 +20,29 @@ Views = Mapping[str, Any]
 
 @dataclass
 class Statistics:
-    """What a set of images says of the parameters; sets merge by addition."""
+    """What a set of pictures says of the parameters; sets merge by addition."""
 
     instances: dict[str, Floats]
     theta: Floats
-    n_images: int = 0
+    n_pictures: int = 0
     bound: float = 0.0
 
     @classmethod
     def of_nothing(cls, params: Params) -> "Statistics":
-        """Return the statistics of no image."""
+        """Return the statistics of no picture."""
         return cls({v: m.empty_statistics() for v, m in params.instances.items()}, np.zeros(params.n_tags))
 
     def __add__(self, other: "Statistics") -> "Statistics":
         return Statistics(
             {view: own + other.instances[view] for view, own in self.instances.items()},
             self.theta + other.theta,
-            self.n_images + other.n_images,
+            self.n_pictures + other.n_pictures,
             self.bound + other.bound,
         )
 
 
 class Posterior(NamedTuple):
-    """q of a shard: φ and S over the entries, r = M/ζ and the bound of each image."""
+    """q of a shard: φ and S over the entries, r = M/ζ and the bound of each picture."""
 
     phi: Floats
     S: Floats
@@ -52,7 +52,7 @@ class Posterior(NamedTuple):
     entries: Entries | None
 
     def shares(self, region_starts: Ints) -> Floats:
-        """Return E[z̄] = S/M, entry by entry; 0 for an image without regions."""
+        """Return E[z̄] = S/M, entry by entry; 0 for a picture without regions."""
         n_regions = np.maximum(np.diff(region_starts), 1)
         if self.entries is None:
             return (self.S.reshape(len(n_regions), -1) / n_regions[:, None]).ravel()
@@ -60,13 +60,13 @@ class Posterior(NamedTuple):
 
 
 def guidance(tags: Counts, n_regions: Ints, weights: Floats, strength: float, delta: Floats | None) -> Floats:
-    """Return strength · w_c (y_nc + δ_nc)/M_n of Eq. 8, images × tags."""
+    """Return strength · w_c (y_nc + δ_nc)/M_n of Eq. 8, pictures × tags."""
     y = tags.toarray().astype(np.float64)
     return strength * weights * (y if delta is None else y + delta) / np.maximum(n_regions, 1)[:, None]
 
 
 def own_guidance(tags: Counts, n_regions: Ints, weights: Floats, delta: Floats | None) -> Floats:
-    """Return w_c (1 + δ_nc)/M_n for the images' own tags only, entry by entry."""
+    """Return w_c (1 + δ_nc)/M_n for the pictures' own tags only, entry by entry."""
     per_entry = np.repeat(np.maximum(n_regions, 1), np.diff(tags.indptr))
     return weights[tags.indices] * (1.0 if delta is None else 1.0 + delta) / per_entry
 
@@ -81,9 +81,9 @@ def posterior_captioned(
     entries: Entries | None = None,
     views: Views | None = None,
 ) -> Posterior:
-    """Return q of captioned images. ``delta`` is own entries (hard) or images × tags (soft).
+    """Return q of captioned pictures. ``delta`` is own entries (hard) or pictures × tags (soft).
 
-    ``entries``, those of the images' own tags, and ``views``, as ``prepared_views`` gives them, may be handed
+    ``entries``, those of the pictures' own tags, and ``views``, as ``prepared_views`` gives them, may be handed
     in by who asks again and again.
     """
     tags = shard.captions
@@ -99,7 +99,7 @@ def posterior_captioned(
 def posterior_uncaptioned(
     shard: Bags, params: Params, settings: Settings, rates: Floats | None = None
 ) -> Posterior:
-    """Return q of images as if they had no captions: what prediction sees."""
+    """Return q of pictures as if they had no captions: what prediction sees."""
     nobody = np.zeros(len(shard) * params.n_tags)
     return _infer(shard, params, settings, None, nobody, None, rates)
 
@@ -136,17 +136,17 @@ def _infer(
     views: Views | None = None,
 ) -> Posterior:
     rows = params.rates[None, :] if rates is None else np.ascontiguousarray(np.atleast_2d(rates))
-    n_images, n_tags = len(shard), params.n_tags
+    n_pictures, n_tags = len(shard), params.n_tags
     block = evidence_block(shard, params, settings, entries, views)
     if entries is None:
-        entry_starts = np.arange(n_images + 1) * n_tags
+        entry_starts = np.arange(n_pictures + 1) * n_tags
         block_starts = shard.offsets * n_tags
-        entry_rates = np.ascontiguousarray(np.broadcast_to(rows, (n_images, n_tags))).ravel()
+        entry_rates = np.ascontiguousarray(np.broadcast_to(rows, (n_pictures, n_tags))).ravel()
     else:
         entry_starts, block_starts = entries.starts, entries.block_starts
         entry_rates = rows[entries.picture_of if len(rows) > 1 else 0, entries.tags]
     S = _prior_shares(entry_rates, entry_starts, shard.offsets) if start is None else start.copy()
-    r, bound, n_iter = np.zeros(n_images), np.zeros(n_images), np.zeros(n_images, dtype=np.int64)
+    r, bound, n_iter = np.zeros(n_pictures), np.zeros(n_pictures), np.zeros(n_pictures, dtype=np.int64)
     settings.kernels.infer_pictures(
         block, block_starts, entry_starts, entry_rates, guide, rows, settings.bounded, settings.tolerance,
         settings.max_iter, S, r, bound, n_iter, settings.n_threads,
@@ -178,7 +178,7 @@ def accumulate(
         out = into.instances[name]
         model.add_statistics(views[name], posterior.phi, shard.offsets, posterior.entries, out)
     into.theta += _theta_sums(posterior, params, settings)
-    into.n_images += len(shard)
+    into.n_pictures += len(shard)
     into.bound += float(posterior.bound.sum())
     return into
 

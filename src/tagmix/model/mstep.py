@@ -24,17 +24,17 @@ def update(
     instances = {
         view: model.updated(statistics.instances[view], learn_eta) for view, model in params.instances.items()
     }
-    rates = best_rates(statistics.theta, statistics.n_images, settings.chi) if learn_rates else params.rates
+    rates = best_rates(statistics.theta, statistics.n_pictures, settings.chi) if learn_rates else params.rates
     return Params(rates, instances, params.weights)
 
 
-def best_rates(theta_sums: Floats, n_images: int, chi: tuple[float, float]) -> Floats:
+def best_rates(theta_sums: Floats, n_pictures: int, chi: tuple[float, float]) -> Floats:
     """Return λ_c = (χ1 + N − 1)/(χ2 + Σ_n γ_nc ρ_nc), the mode given the Gamma prior.
 
     >>> best_rates(np.array([1.0, 3.0]), 2, (2.0, 1.0)).tolist()
     [1.5, 0.75]
     """
-    return (chi[0] + n_images - 1) / (chi[1] + theta_sums)
+    return (chi[0] + n_pictures - 1) / (chi[1] + theta_sums)
 
 
 def total_bound(

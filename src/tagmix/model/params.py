@@ -24,7 +24,7 @@ class Settings:
     ----------
     evidence : κ of each instance model, the power of what it says (D6); 1 is the paper.
     bounded : keep the normaliser of θ, through ζ (D3); False is the printed bound.
-    hard : explain a captioned image by its own tags only (D5).
+    hard : explain a captioned picture by its own tags only (D5).
     strength : multiplies the paper's guidance w(y+δ)/M; 1 is the paper.
     chi : shape and rate of the Gamma prior of λ.
     """

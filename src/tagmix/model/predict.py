@@ -16,7 +16,7 @@ WIDEST_GAP = 1e-3  # nats
 
 
 def theta_hat(posterior: Posterior, rates: Floats) -> Floats:
-    """Return θ̂_c = [(γ_c − 1)ρ_c]₊ = S_c/(λ_c + r), images × tags."""
+    """Return θ̂_c = [(γ_c − 1)ρ_c]₊ = S_c/(λ_c + r), pictures × tags."""
     S = posterior.S.reshape(len(posterior.r), -1)
     theta: Floats = S / (rates + posterior.r[:, None])
     return theta
@@ -67,13 +67,13 @@ def infer(
 
 
 def _most_probable(evidence: Floats, shard: Bags, settings: Settings, rows: Floats) -> Floats:
-    """Return the MAP θ of each image, and warn if its gap is larger than anybody should trust."""
+    """Return the MAP θ of each picture, and warn if its gap is larger than anybody should trust."""
     found = infer_map(evidence, shard.offsets, rows, n_threads=settings.n_threads)
     gap = float(found.gap.max(initial=0.0))
     if gap > WIDEST_GAP:
         warnings.warn(
-            f"MAP inference stopped {gap:.2g} nats from its optimum on some image: use variational inference "
-            "for it, or fewer regions.",
+            f"MAP inference stopped {gap:.2g} nats from the optimum on at least one picture: use variational "
+            "inference, or fewer regions.",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -81,6 +81,6 @@ def _most_probable(evidence: Floats, shard: Bags, settings: Settings, rows: Floa
 
 
 def _per_region(S: Floats, shard: Bags) -> Floats:
-    """Return S/M; an image without regions has 0."""
+    """Return S/M; a picture without regions has 0."""
     shares: Floats = S / np.maximum(np.diff(shard.offsets), 1)[:, None]
     return shares

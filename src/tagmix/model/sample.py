@@ -11,7 +11,7 @@ from tagmix.errors import ParameterError
 
 
 class Sample(NamedTuple):
-    """Bags, the tag that each region was drawn from, and θ of each image."""
+    """Bags, the tag that each region was drawn from, and θ of each picture."""
 
     bags: Bags
     region_tags: Ints
@@ -48,7 +48,7 @@ def sample_bags(
     rates: Floats | None = None,
     rng: np.random.Generator,
 ) -> Sample:
-    """Return images drawn by the generative process; an image's tags are those of its regions.
+    """Return pictures drawn by the generative process; a picture's tags are those of its regions.
 
     θ ~ Exp(λ), z ~ Mult(θ/‖θ‖₁), words ~ Mult(β_z). The caption is the set of tags drawn: Eq. 1
     read literally would give a tag without any region the probability ½ (D5).

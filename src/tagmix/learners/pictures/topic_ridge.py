@@ -115,14 +115,14 @@ class TopicRidge(TagLearner):
         """Return the topics after all passes; a batch moves them by ρ_t towards what it alone would say."""
         rng = check_random_state(self.random_state)
         mu = rng.gamma(100.0, 0.01, (self.n_topics, counts.shape[1]))
-        n_images, batch = counts.shape[0], 0
+        n_pictures, batch = counts.shape[0], 0
         for _ in range(self.passes):
-            order = rng.permutation(n_images)
-            for start in range(0, n_images, self.batch_size):
+            order = rng.permutation(n_pictures)
+            for start in range(0, n_pictures, self.batch_size):
                 part = counts[order[start : start + self.batch_size]]
                 step = (DELAY + batch) ** -DECAY
                 seen = self._explain(part, mu, n_threads)[1]
-                mu = (1 - step) * mu + step * (self.eta + n_images / part.shape[0] * seen)
+                mu = (1 - step) * mu + step * (self.eta + n_pictures / part.shape[0] * seen)
                 batch += 1
         return np.asarray(mu)
 

@@ -51,9 +51,9 @@ class CorrLDA(RegionLearner):
     eta, learn_eta : the Dirichlet priors of words and of tags, to start from; learnt by default.
     total_alpha : hold Σα at this number and learn only how it is shared; None learns it too.
     chi : shape and rate of a Gamma prior of α.
-    estep_tol, estep_max_iter : when the explanation of one image has settled, in regions.
-    memory_mb : how much a shard's arrays may take, beyond the bags, images × topics, one number for each
-        region and caption word of an image, and two copies of topics × (words + tags).
+    estep_tol, estep_max_iter : when the explanation of one picture has settled, in regions.
+    memory_mb : how much a shard's arrays may take, beyond the bags, pictures × topics, one number for each
+        region and caption word of a picture, and two copies of topics × (words + tags).
     random_state : which pictures the topics start from.
     n_jobs : threads; -1 takes all cores. It never changes a bit of the result.
 
@@ -206,12 +206,12 @@ class CorrLDA(RegionLearner):
         lda.check_views(self.mu_, self.eta_, self.widths_)
 
 
-# Every topic holds a little of every picture, so a step for α costs images × topics: fewer at a time.
+# Every topic holds a little of every picture, so a step for α costs pictures × topics: fewer at a time.
 ALPHA_STEPS = 10
 
 
 class _Corpus:
-    """Training images in shards, with S and the links of every image as the start of the next E-step."""
+    """Training pictures in shards, with S and the links of every picture as the start of the next E-step."""
 
     def __init__(self, bags: Bags, how: lda.How, memory: float, alpha: Floats) -> None:
         self.bags, self.how = bags, how
@@ -219,14 +219,14 @@ class _Corpus:
         sizes = np.diff(bags.offsets)
         self.S: Floats = sizes[:, None] * alpha / alpha.sum()
         _, self.tags, self.starts = rows_of(bags.captions)
-        per_image = np.diff(self.starts) * sizes
-        self.link_starts: Ints = np.concatenate([[0], np.cumsum(per_image)]).astype(np.int64)
-        self.links: Floats = np.repeat(1 / sizes, per_image)
+        per_picture = np.diff(self.starts) * sizes
+        self.link_starts: Ints = np.concatenate([[0], np.cumsum(per_picture)]).astype(np.int64)
+        self.links: Floats = np.repeat(1 / sizes, per_picture)
 
     def explain(
         self, models: Mapping[str, Multinomial], tags: Multinomial, alpha: Floats
     ) -> tuple[dict[str, Floats], Floats, float]:
-        """Return Σ φ x of every view, Σ λ φ of the tags, and the bound of all images."""
+        """Return Σ φ x of every view, Σ λ φ of the tags, and the bound of all pictures."""
         statistics = {view: model.empty_statistics() for view, model in models.items()}
         log_tags = np.ascontiguousarray(tags.E_log_beta.T)
         spoken, total = np.zeros_like(log_tags), 0.0

@@ -50,7 +50,7 @@ class DBA(RegionLearner):
         the learnt sum small, which explains a picture by one tag.
     chi : shape and rate of a Gamma prior of α, as EMM has one of λ; without it the α of a tag that no
         picture has would be 0.
-    estep_tol, estep_max_iter : when the explanation of one image has settled, in regions.
+    estep_tol, estep_max_iter : when the explanation of one picture has settled, in regions.
     memory_mb : how much a shard's arrays may take, beyond the bags and two copies of tags × words.
     n_jobs : threads; -1 takes all cores. It never changes a bit of the result.
 
@@ -188,7 +188,7 @@ class DBA(RegionLearner):
 
 
 class _Corpus:
-    """Training images in shards; S of every image's own tags is kept as the start of the next E-step."""
+    """Training pictures in shards; S of every picture's own tags is kept as the start of the next E-step."""
 
     def __init__(self, bags: Bags, how: lda.How, memory: float) -> None:
         self.bags, self.how = bags, how
@@ -201,7 +201,7 @@ class _Corpus:
         self.S: Floats = np.zeros(0)
 
     def explain(self, models: Any, alpha: Floats) -> tuple[dict[str, Floats], float]:
-        """Return Σ φ x of every view and the bound of all images."""
+        """Return Σ φ x of every view and the bound of all pictures."""
         statistics = {view: model.empty_statistics() for view, model in models.items()}
         held, bound = [], 0.0
         for where, entries in zip(self.shards, self.entries, strict=True):

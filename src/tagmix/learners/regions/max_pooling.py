@@ -13,7 +13,7 @@ from tagmix.learners.linear import (
     Features,
     Learnt,
     LinearLearner,
-    image_of,
+    picture_of,
     pooled,
 )
 from tagmix.learners.pictures.linear_ranker import Loss, biases_only, minimise
@@ -105,7 +105,7 @@ class MaxPooling(LinearLearner, RegionLearner):
 
 def pooled_loss(bags: Bags, tags: Floats, sharpness: float) -> Loss:
     """Return the logistic loss of pooled scores, for ``minimise``."""
-    owner = image_of(bags)
+    owner = picture_of(bags)
 
     def loss(scores: Floats, columns: Ints) -> tuple[Floats, Floats]:
         own = tags[:, columns]

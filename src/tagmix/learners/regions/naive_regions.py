@@ -14,7 +14,7 @@ from tagmix.learners.linear import (
     Features,
     Learnt,
     LinearLearner,
-    image_of,
+    picture_of,
     pooled,
 )
 
@@ -101,11 +101,11 @@ def shared_tags(bags: Bags) -> Any:
     [[0.5, 0.5], [0.5, 0.5], [0.0, 1.0]]
     """
     captions = bags.captions
-    per_image = np.diff(captions.indptr)
+    per_picture = np.diff(captions.indptr)
     shares = csr_array(
-        (1 / np.repeat(per_image, per_image), captions.indices, captions.indptr), captions.shape
+        (1 / np.repeat(per_picture, per_picture), captions.indices, captions.indptr), captions.shape
     )
-    return shares[image_of(bags)]
+    return shares[picture_of(bags)]
 
 
 def first_weights(bags: Bags, features: Features) -> Floats:

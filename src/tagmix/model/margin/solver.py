@@ -50,7 +50,7 @@ class MarginSolution(NamedTuple):
     n_iter: int
     converged: bool
     peak_planes: int
-    n_images: int
+    n_pictures: int
     nu2: float
 
 
@@ -134,11 +134,11 @@ def _cut_until_closed(
         history.append((primal, master.value))
         point = best + share * (master.weights - best)
     closed = primal - master.value <= tolerance * primal
-    return _solution(best, bundle, np.array(history), closed, peak, data.n_images, nu2)
+    return _solution(best, bundle, np.array(history), closed, peak, data.n_pictures, nu2)
 
 
 def _solution(
-    weights: Floats, bundle: _Bundle, history: Floats, closed: bool, peak: int, n_images: int, nu2: float
+    weights: Floats, bundle: _Bundle, history: Floats, closed: bool, peak: int, n_pictures: int, nu2: float
 ) -> MarginSolution:
     """Return the solution with the planes that have a dual and the bounds of the last round."""
     used = np.flatnonzero(bundle.duals)
@@ -154,7 +154,7 @@ def _solution(
         n_iter=len(history),
         converged=closed,
         peak_planes=peak,
-        n_images=n_images,
+        n_pictures=n_pictures,
         nu2=nu2,
     )
 

@@ -77,7 +77,6 @@ def posterior_captioned(
     settings: Settings,
     start: Floats | None = None,
     delta: Floats | None = None,
-    rates: Floats | None = None,
     entries: Entries | None = None,
     views: Views | None = None,
 ) -> Posterior:
@@ -91,17 +90,15 @@ def posterior_captioned(
     if settings.hard:
         entries = entries_of(tags, shard.offsets) if entries is None else entries
         guide = own_guidance(tags, n_regions, params.weights, delta)
-        return _infer(shard, params, settings, entries, guide, start, rates, views)
+        return _infer(shard, params, settings, entries, guide, start, views)
     guide = guidance(tags, n_regions, params.weights, settings.strength, delta)
-    return _infer(shard, params, settings, None, guide.ravel(), start, rates, views)
+    return _infer(shard, params, settings, None, guide.ravel(), start, views)
 
 
-def posterior_uncaptioned(
-    shard: Bags, params: Params, settings: Settings, rates: Floats | None = None
-) -> Posterior:
-    """Return q of pictures as if they had no captions: what prediction sees."""
-    nobody = np.zeros(len(shard) * params.n_tags)
-    return _infer(shard, params, settings, None, nobody, None, rates)
+def posterior_uncaptioned(shard: Bags, params: Params, settings: Settings) -> Posterior:
+    """Return q of pictures without their captions, as in prediction."""
+    no_guide = np.zeros(len(shard) * params.n_tags)
+    return _infer(shard, params, settings, None, no_guide, None)
 
 
 def evidence_of(shard: Bags, params: Instances, settings: Settings) -> Floats:
@@ -132,24 +129,22 @@ def _infer(
     entries: Entries | None,
     guide: Floats,
     start: Floats | None,
-    rates: Floats | None,
     views: Views | None = None,
 ) -> Posterior:
-    rows = params.rates[None, :] if rates is None else np.ascontiguousarray(np.atleast_2d(rates))
     n_pictures, n_tags = len(shard), params.n_tags
     block = evidence_block(shard, params, settings, entries, views)
     if entries is None:
         entry_starts = np.arange(n_pictures + 1) * n_tags
         block_starts = shard.offsets * n_tags
-        entry_rates = np.ascontiguousarray(np.broadcast_to(rows, (n_pictures, n_tags))).ravel()
+        entry_rates = np.tile(params.rates, n_pictures)
     else:
         entry_starts, block_starts = entries.starts, entries.block_starts
-        entry_rates = rows[entries.picture_of if len(rows) > 1 else 0, entries.tags]
+        entry_rates = params.rates[entries.tags]
     S = _prior_shares(entry_rates, entry_starts, shard.offsets) if start is None else start.copy()
     r, bound, n_iter = np.zeros(n_pictures), np.zeros(n_pictures), np.zeros(n_pictures, dtype=np.int64)
     settings.kernels.infer_pictures(
-        block, block_starts, entry_starts, entry_rates, guide, rows, settings.bounded, settings.tolerance,
-        settings.max_iter, S, r, bound, n_iter, settings.n_threads,
+        block, block_starts, entry_starts, entry_rates, guide, params.rates[None, :], settings.bounded,
+        settings.tolerance, settings.max_iter, S, r, bound, n_iter, settings.n_threads,
     )  # fmt: skip
     return Posterior(block, S, r, bound, n_iter, entries)
 

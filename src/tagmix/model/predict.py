@@ -47,28 +47,28 @@ def infer(
     settings: Settings,
     inference: str,
     ranking: str = "shares",
-    rates: Floats | None = None,
 ) -> Inferred:
     """Explain uncaptioned pictures once, for their tags and their regions.
 
     ``held`` is E[z̄] = S/M for "shares", the share of regions a tag holds, which the margins are learnt on,
     and the paper's θ̂ for "theta", which multiplies S by the prior once more (D16).
     """
-    rows = params.rates[None, :] if rates is None else np.atleast_2d(rates)
     if inference == "map":
         evidence = evidence_of(shard, params, settings)
-        theta = _most_probable(evidence, shard, settings, rows)
-        held = theta if ranking == "theta" else _per_region(theta * rows, shard)  # at the optimum S = λθ
+        theta = _most_probable(evidence, shard, settings, params.rates)
+        held = (
+            theta if ranking == "theta" else _per_region(theta * params.rates, shard)
+        )  # at the optimum S = λθ
         return Inferred(held, region_posterior(evidence, theta, shard.offsets))
-    posterior = posterior_uncaptioned(shard, params, settings, rates)
+    posterior = posterior_uncaptioned(shard, params, settings)
     S = posterior.S.reshape(len(shard), -1)
-    held = theta_hat(posterior, rows) if ranking == "theta" else _per_region(S, shard)
+    held = theta_hat(posterior, params.rates) if ranking == "theta" else _per_region(S, shard)
     return Inferred(held, posterior.phi.reshape(-1, params.n_tags))
 
 
-def _most_probable(evidence: Floats, shard: Bags, settings: Settings, rows: Floats) -> Floats:
+def _most_probable(evidence: Floats, shard: Bags, settings: Settings, rates: Floats) -> Floats:
     """Return the MAP θ of each picture, and warn if its gap is larger than anybody should trust."""
-    found = infer_map(evidence, shard.offsets, rows, n_threads=settings.n_threads)
+    found = infer_map(evidence, shard.offsets, rates, n_threads=settings.n_threads)
     gap = float(found.gap.max(initial=0.0))
     if gap > WIDEST_GAP:
         warnings.warn(

@@ -111,7 +111,7 @@ def test_a_search_cut_short_reports_a_residual_above_the_tolerance():
         ({"evidence": np.array([[0.0, np.nan, 0.0], [0.0, 0.0, 0.0]])}, "maximum nan in row 0"),
         ({"evidence": np.array([[0.0, 0.0, 0.0], [0.0, np.inf, 0.0]])}, "maximum inf in row 1"),
         ({"evidence": np.array([[0.0, 0.0, 0.0], [-np.inf] * 3])}, "maximum -inf in row 1"),
-        ({"region_starts": np.array([0, 3])}, "expected region_starts to rise from 0 to the 2 rows"),
+        ({"region_starts": np.array([0, 3])}, "expected region_starts to increase from 0 to the 2 rows"),
         ({"region_starts": np.array([1, 2])}, "expected region_starts to rise"),
         ({"region_starts": np.array([0, 2, 1, 2])}, "expected region_starts to rise"),
         ({"region_starts": np.array([], dtype=np.int64)}, "expected region_starts to rise"),

@@ -1,7 +1,7 @@
-"""The E-step: explain the regions of a shard of pictures by tags, and add up what that says.
+"""The E-step: the posterior of a shard of pictures, and its sufficient statistics.
 
 Memory: a shard of R regions needs 8·R·C bytes with all tags and 8·Σ_n M_n|Y_n| with own tags only;
-nothing here is as large as all regions × all tags unless the caller makes one shard of everything.
+no array here has all regions × all tags unless the caller passes all pictures as one shard.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from tagmix.arrays import Counts, Entries, Floats, Ints, entries_of
 from tagmix.bags import Bags
 from tagmix.model.params import Instances, Params, Settings, view_of
 
-# What each instance model reads of a shard, by its name.
+# The prepared view of each instance model, by name.
 Views = Mapping[str, Any]
 
 
 @dataclass
 class Statistics:
-    """What a set of pictures says of the parameters; sets merge by addition."""
+    """Sufficient statistics of a set of pictures; those of disjoint sets add up."""
 
     instances: dict[str, Floats]
     theta: Floats
@@ -42,7 +42,7 @@ class Statistics:
 
 
 class Posterior(NamedTuple):
-    """q of a shard: φ and S over the entries, r = M/ζ and the bound of each picture."""
+    """q of a shard: φ and S over the entries; r = M/ζ and the bound per picture."""
 
     phi: Floats
     S: Floats
@@ -52,7 +52,7 @@ class Posterior(NamedTuple):
     entries: Entries | None
 
     def shares(self, region_starts: Ints) -> Floats:
-        """Return E[z̄] = S/M, entry by entry; 0 for a picture without regions."""
+        """Return E[z̄] = S/M, one value per entry; 0 for a picture without regions."""
         n_regions = np.maximum(np.diff(region_starts), 1)
         if self.entries is None:
             return (self.S.reshape(len(n_regions), -1) / n_regions[:, None]).ravel()
@@ -66,7 +66,7 @@ def guidance(tags: Counts, n_regions: Ints, weights: Floats, strength: float, de
 
 
 def own_guidance(tags: Counts, n_regions: Ints, weights: Floats, delta: Floats | None) -> Floats:
-    """Return w_c (1 + δ_nc)/M_n for the pictures' own tags only, entry by entry."""
+    """Return w_c (1 + δ_nc)/M_n for the pictures' own tags only, one value per entry."""
     per_entry = np.repeat(np.maximum(n_regions, 1), np.diff(tags.indptr))
     return weights[tags.indices] * (1.0 if delta is None else 1.0 + delta) / per_entry
 
@@ -80,10 +80,10 @@ def posterior_captioned(
     entries: Entries | None = None,
     views: Views | None = None,
 ) -> Posterior:
-    """Return q of captioned pictures. ``delta`` is own entries (hard) or pictures × tags (soft).
+    """Return q of captioned pictures; ``delta`` has one value per own entry (hard) or pictures × tags (soft).
 
-    ``entries``, those of the pictures' own tags, and ``views``, as ``prepared_views`` gives them, may be handed
-    in by who asks again and again.
+    ``entries`` (of the pictures' own tags) and ``views`` (from ``prepared_views``) do not change between
+    iterations: callers that iterate can pass them.
     """
     tags = shard.captions
     n_regions = np.diff(shard.offsets)
@@ -107,14 +107,14 @@ def evidence_of(shard: Bags, params: Instances, settings: Settings) -> Floats:
 
 
 def prepared_views(shard: Bags, params: Instances) -> Views:
-    """Return what each instance model reads of the shard, as far as learning never changes it."""
+    """Return the view of each instance model, with the computations that no iteration changes done."""
     return {name: model.prepared(shard.views[view_of(name)]) for name, model in params.instances.items()}
 
 
 def evidence_block(
     shard: Bags, params: Instances, settings: Settings, entries: Entries | None, views: Views | None = None
 ) -> Floats:
-    """Return the same for the entries only, flat; all tags where ``entries`` is None."""
+    """Return the evidence of the entries only, flat; of all tags if ``entries`` is None."""
     size = shard.n_regions * params.n_tags if entries is None else int(entries.block_starts[-1])
     block, views = np.zeros(size), views or prepared_views(shard, params)
     for name, model in params.instances.items():
@@ -150,13 +150,13 @@ def _infer(
 
 
 def _prior_shares(entry_rates: Floats, entry_starts: Ints, region_starts: Ints) -> Floats:
-    """Return S as the prior alone would have it: regions shared in proportion to E[θ] = 1/λ."""
+    """Return S under the prior alone: regions shared in proportion to E[θ] = 1/λ."""
     sizes = np.diff(entry_starts)
     means = 1 / entry_rates
     totals = np.zeros(len(sizes))
-    full = sizes > 0
-    totals[full] = np.add.reduceat(means, entry_starts[:-1][full]) if len(means) else 0.0
-    return means * np.repeat(np.diff(region_starts) / np.where(full, totals, 1.0), sizes)
+    nonempty = sizes > 0
+    totals[nonempty] = np.add.reduceat(means, entry_starts[:-1][nonempty]) if len(means) else 0.0
+    return means * np.repeat(np.diff(region_starts) / np.where(nonempty, totals, 1.0), sizes)
 
 
 def accumulate(
@@ -167,7 +167,7 @@ def accumulate(
     into: Statistics,
     views: Views | None = None,
 ) -> Statistics:
-    """Return ``into`` with this shard's statistics added in place, so that no second copy is held."""
+    """Add this shard's statistics to ``into``, in place to avoid a second copy, and return it."""
     views = views or prepared_views(shard, params)
     for name, model in params.instances.items():
         out = into.instances[name]
@@ -179,7 +179,7 @@ def accumulate(
 
 
 def _theta_sums(posterior: Posterior, params: Params, settings: Settings) -> Floats:
-    """Return Σ_n γ_nc ρ_nc of the shard under the global rates."""
+    """Return Σ_n γ_nc ρ_nc of the shard."""
     if posterior.entries is None:
         S = posterior.S.reshape(-1, params.n_tags)
         sums: Floats = ((1 + S) / (params.rates + posterior.r[:, None])).sum(axis=0)

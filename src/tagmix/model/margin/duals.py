@@ -1,7 +1,7 @@
-"""The duals of the margin problem gathered tag by tag, without listing the pairs.
+"""The duals of the margin problem, summed per tag without enumerating the pairs.
 
 The dual of the pair (i, j) of picture n is α_n^ij = Σ_k α_k ν₂ / (N |Y_n| |Y_n°|) [violated at plane k].
-δ_nc sums the pairs of tag c: with + where c is an own tag, with − where it is not.
+δ_nc sums the pairs that contain tag c, with sign + if c is an own tag and − otherwise.
 """
 
 import numpy as np
@@ -17,10 +17,10 @@ from tagmix.model.margin.solver import MarginSolution
 def label_duals(
     zbar: Counts, tags: Counts, solution: MarginSolution, *, n_total: int | None = None, n_threads: int = 1
 ) -> Floats:
-    """Return δ, pictures × tags and dense, for all pictures or for a shard of their rows.
+    """Return δ, dense, pictures × tags, for all pictures or for a shard.
 
-    ``n_total`` is the N of the whole problem, by default that of ``solution``: so the δ of a shard are
-    the rows of the whole.
+    ``n_total`` is the N of the whole problem, by default that of ``solution``, so that the δ of a shard
+    are the rows of the whole.
 
     >>> from scipy.sparse import csr_array
     >>> from tagmix.model.margin import solve_margin
@@ -40,7 +40,7 @@ def label_duals(
 def own_label_duals(
     zbar: Counts, tags: Counts, solution: MarginSolution, *, n_total: int | None = None, n_threads: int = 1
 ) -> Floats:
-    """Return δ of the own tags alone, aligned with ``tags.indices``: no pictures × tags array is made."""
+    """Return δ of the own tags alone, aligned with ``tags.indices``, without a pictures × tags array."""
     data = _shard(zbar, tags, solution, n_total)
     return _counts(data, solution, n_threads, np.empty((0, data.n_tags)))
 
@@ -51,7 +51,7 @@ def _shard(zbar: Counts, tags: Counts, solution: MarginSolution, n_total: int | 
     data = prepare(zbar, tags, solution.nu2, max(whole, 1))
     if data.n_tags != solution.weights.size or whole < data.n_pictures:
         raise ParameterError(
-            f"a shard has {solution.weights.size} tags and at most n_total = {whole} pictures, "
+            f"expected a shard of {solution.weights.size} tags and at most n_total = {whole} pictures, "
             f"got {zbar.shape}; pass rows of the matrices that were solved"
         )
     return data

@@ -1,1 +1,1 @@
-"""What is promised about speed, each beside its peer in the same run: ``make bench``."""
+"""Benchmarks with promises, each beside a peer in the same run: ``make bench``."""

@@ -1,4 +1,4 @@
-"""Run all benchmarks (or those named), print each figure beside its peer, keep them in bench-out/."""
+"""Run all (or the named) benchmarks, print each number beside its peer, and store them in bench-out/."""
 
 import json
 import platform
@@ -29,10 +29,10 @@ COLUMNS = ("what", "ours", "ncuts", "graph", "grid", "scikit-image", "peer")
 
 
 def show(name: str, rows: list[dict[str, Any]], console: Console) -> list[str]:
-    """Print a table of the rows and return the promises that were not kept.
+    """Print a table of the rows and return the broken promises.
 
-    A row's ``ratio`` must be at least its ``promise`` and at most its ``limit``, where it has them; its
-    ``unit`` is × unless it says otherwise.
+    A row's ``ratio`` must be at least its ``promise`` and at most its ``limit``, if it has them; its
+    ``unit`` is × by default.
     """
     keys = [k for k in COLUMNS if any(k in row for row in rows)] or list(rows[0])
     table = Table(*keys, "ratio", "promised", title=name)
@@ -48,7 +48,7 @@ def show(name: str, rows: list[dict[str, Any]], console: Console) -> list[str]:
 
 
 def checked(row: dict[str, Any]) -> tuple[str, bool]:
-    """Return what a row promises, in words, and whether it is kept."""
+    """Return the promise of a row as text, and whether it is kept."""
     unit = row.get("unit", "×")
     if "limit" in row:
         return f"<= {row['limit']:g} {unit}".strip(), row["ratio"] <= row["limit"]
@@ -58,7 +58,7 @@ def checked(row: dict[str, Any]) -> tuple[str, bool]:
 
 
 def draw_curves(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw cost against tags and against images."""
+    """Draw cost against tags and against pictures."""
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
     for axis, curve in zip(axes, ("tags", "images"), strict=True):
         part = [row for row in rows if row.get("curve") == curve]
@@ -77,7 +77,7 @@ def draw_curves(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> int:
-    """Run, show, keep; the exit code says whether every promise was kept."""
+    """Run, print and store; the exit code is 0 if every promise is kept."""
     console = Console(width=150)
     OUT.mkdir(exist_ok=True)
     results: dict[str, Any] = {

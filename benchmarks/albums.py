@@ -1,4 +1,4 @@
-"""Sampled albums of the size of Corel5k: the words are the same for every rival of a run."""
+"""Sampled albums of the size of Corel5k, the same for every method of a run."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,7 +15,7 @@ def corel_like(
     tags_per_image: float = 3.5,
     seed: int = 0,
 ) -> Bags:
-    """Return bags with a few tags an image, frequent and rare ones, and topics that overlap."""
+    """Return bags with a few tags per picture, frequent and rare ones, and overlapping topics."""
     rng = np.random.default_rng(seed)
     popularity = 1 / np.arange(1, n_tags + 1) ** 0.8
     popularity /= popularity.sum()

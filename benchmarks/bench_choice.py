@@ -1,8 +1,8 @@
-"""What captions choose beside what labels of regions would: instance models, their κ and the power τ.
+"""Settings chosen by captions beside those by region labels: instance models, their κ and the power τ.
 
-Needs MSRC v2 as `tagmix reproduce flagship` describes it, in the folder that TAGMIX_REPRODUCED names (or
+Needs MSRC v2 as `tagmix reproduce flagship` describes it, in the folder of TAGMIX_REPRODUCED (or
 reproduce-out). EMM with context chooses by captions of training pictures. Then every setting that its search
-tried is learnt, at every τ, and the labels of the test pictures' regions say which would have been the best.
+tried is fitted, at every τ, and scored by the labels of the test pictures' regions.
 """
 
 import os
@@ -14,15 +14,13 @@ from rich.console import Console
 from rich.progress import track
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from tagmix import EMM
+from tagmix import ContextEMM
 from tagmix.arrays import Floats
-from tagmix.experiments.data import Part, load_part
-from tagmix.experiments.points import with_views
-from tagmix.experiments.run import regions_of
+from tagmix.comparison.measure import region_ranks
+from tagmix.comparison.parts import DataPart, load_part
+from tagmix.comparison.variations import with_views
 from tagmix.images.views import PICTURE_VIEWS, REGION_VIEWS
-from tagmix.learners.context.fitting import POWERS
-from tagmix.learners.context.tuning import instances_of
-from tagmix.learners.tuning import choose_evidence
+from tagmix.learners.context.agreement import POWERS
 
 DATA, NAME = Path(os.environ.get("TAGMIX_REPRODUCED", "reproduce-out")) / "data", "msrc_v2_rich"
 OWN = (*REGION_VIEWS, *PICTURE_VIEWS)
@@ -31,13 +29,13 @@ POINTS = 3.0  # at most so far behind the best, in hundredths
 
 
 def missing() -> str:
-    """Return what is needed and not there."""
+    """Return the missing data."""
     there = (DATA / NAME / "about.json").is_file()
     return "" if there else f"{DATA / NAME} is not there: run tagmix reproduce flagship with MSRC v2"
 
 
 def run() -> list[dict[str, Any]]:
-    """Return a row for words, and one with a network's features where there are any."""
+    """Return a row for words, and one with network features if there are any."""
     first = load_part(DATA, NAME, 0)
     every = (*first.train.views, *first.train.pictures)
     own = tuple(view for view in every if view in OWN)
@@ -66,24 +64,21 @@ def _rows(views: tuple[str, ...]) -> list[dict[str, Any]]:
     ]
 
 
-def _fold(part: Part, told: str) -> tuple[Floats, Floats]:
-    """Return the shares of regions named rightly, free and captioned: as chosen, and of all tried."""
-    emm = EMM(context="kernel", learning="likelihood", calibration_folds=2)
-    choice = choose_evidence(emm, part.train)
-    ours = _shares(emm.set_params(evidence=choice.evidence).fit(part.train), part)
+def _fold(part: DataPart, told: str) -> tuple[Floats, Floats]:
+    """Return the shares of right regions without and with captions: as chosen, and of all tried."""
+    model = ContextEMM().fit(part.train)
+    ours, choice = _shares(model, part), model.choice_
     found = [ours]
-    names = instances_of(part.train)
-    for kappas in track(choice.tried, told, console=Console(stderr=True)):
-        evidence = {name: kappa for name, kappa in zip(names, kappas, strict=True) if kappa}
-        emm.set_params(evidence=evidence).fit(part.train)
+    for setting, _ in track(choice.tried if choice else (), told, console=Console(stderr=True)):
+        model.set_params(evidence={name: kappa for name, kappa in setting.items() if kappa}).fit(part.train)
         for power in POWERS:
-            emm.context_ = emm.context_._replace(power=power)
-            found.append(_shares(emm, part))
+            model.power_ = power
+            found.append(_shares(model, part))
     return ours, np.array(found)
 
 
-def _shares(emm: EMM, part: Part) -> Floats:
-    regions = regions_of(emm, part)
+def _shares(emm: ContextEMM, part: DataPart) -> Floats:
+    regions = region_ranks(emm, part)
     if regions is None:
         raise ValueError("regions of the test pictures must have labels")
     return np.array([np.mean(np.array(places) == 1) for places in (regions.free, regions.captioned)])

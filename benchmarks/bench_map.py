@@ -1,7 +1,7 @@
-"""Images per second of the most probable mixture on one core, beside plain multiplicative EM.
+"""Pictures per second of the most probable mixture on one core, beside plain multiplicative EM.
 
 The evidence is given. The peer repeats θ_c ← θ_c g_c over all tags until its gap is the one that the
-solver's tolerance promises, or its sweeps run out; ``peer_gap`` says what it reached.
+solver's tolerance promises, or its sweeps run out; ``peer_gap`` is the gap that it reached.
 """
 
 import math
@@ -22,7 +22,7 @@ PEER_IMAGES = 10
 
 
 def word_evidence(n_images: int, n_tags: int, kappa: float, smoothing: float = 0.0) -> tuple[Floats, Ints]:
-    """Return κ x log β of regions of 60 words from five topics an image, and the starts of the images.
+    """Return κ x log β of regions of 60 words from five topics per picture, and the starts of the pictures.
 
     The topics are Dirichlet(0.05) over 1000 words; ``smoothing`` mixes in the uniform topic, as a prior
     does, which makes the evidence flat and leaves many tags possible.
@@ -39,7 +39,7 @@ def word_evidence(n_images: int, n_tags: int, kappa: float, smoothing: float = 0
 
 @njit(cache=True, nogil=True, fastmath=True)
 def multiplicative_em(evidence: Floats, target_gap: float, max_sweeps: int) -> tuple[Floats, float]:
-    """Return θ of one image with rates 1 by θ_c ← θ_c g_c from the uniform start, and its gap."""
+    """Return θ of one picture with rates 1 by θ_c ← θ_c g_c from the uniform start, and its gap."""
     n_regions, n_tags = evidence.shape
     shares = np.empty((n_regions, n_tags))
     for m in range(n_regions):
@@ -63,7 +63,7 @@ def multiplicative_em(evidence: Floats, target_gap: float, max_sweeps: int) -> t
 
 
 def _seconds(work: Any, repeats: int) -> tuple[float, Any]:
-    """Return the least time of ``work`` over ``repeats`` runs (other work only adds), and its answer."""
+    """Return the least time of ``work`` over ``repeats`` runs (other work only adds), and its result."""
     best, answer = math.inf, None
     for _ in range(repeats):
         began = time.perf_counter()
@@ -73,7 +73,7 @@ def _seconds(work: Any, repeats: int) -> tuple[float, Any]:
 
 
 def _row(n_tags: int, kappa: float, smoothing: float) -> dict[str, Any]:
-    """Return the figures of one size and one sharpness of the evidence."""
+    """Return the numbers of one size and one sharpness of the evidence."""
     n_images = 20 if n_tags > 10_000 else 100
     evidence, starts = word_evidence(n_images, n_tags, kappa, smoothing)
     seconds, found = _seconds(lambda: infer_map(evidence, starts, np.ones(n_tags), tolerance=TOLERANCE), 5)
@@ -106,7 +106,7 @@ def _row(n_tags: int, kappa: float, smoothing: float) -> dict[str, Any]:
 
 
 def run() -> list[dict[str, Any]]:
-    """Return a row for each number of tags and sharpness, with ten regions an image, on one core."""
+    """Return a row for each number of tags and sharpness, with ten regions per picture, on one core."""
     warm_up, starts = word_evidence(1, 100, 0.02)
     infer_map(warm_up, starts, np.ones(100))
     multiplicative_em(warm_up, TARGET_GAP, 2)

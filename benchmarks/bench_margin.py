@@ -31,7 +31,7 @@ class Timed(NamedTuple):
 
 
 def captioned_pictures(*, dense: bool, seed: int = 0) -> tuple[Counts, Counts]:
-    """Return topic shares that lean to the own tags, and Zipf-like tags, of invented pictures."""
+    """Return topic shares that favour the right tags, and Zipf-like tags, of synthetic pictures."""
     rng = np.random.default_rng(seed)
     popularity = (np.arange(N_TAGS) + 5.0) ** -0.8
     popularity /= popularity.sum()

@@ -1,4 +1,4 @@
-"""Cost against the number of tags and of images, as curves; MAP with its evidence at 30,000 tags."""
+"""Cost against the number of tags and of pictures, as curves; MAP with its evidence at 30,000 tags."""
 
 import warnings
 from typing import Any
@@ -12,12 +12,12 @@ IMAGES = (500, 1_000, 2_000, 4_000, 8_000)
 
 
 def one_size(n_images: int, n_tags: int) -> dict[str, Any]:
-    """Return CPU seconds of ten iterations and of annotating an image, by both kinds of inference."""
+    """Return CPU seconds of ten iterations and of annotation per picture, by both kinds of inference."""
     n_test = 100
     album = {"n_tags": n_tags, "n_regions": 8, "words_per_region": 60}
     bags = corel_like(n_images + n_test, **album)
     train, test = bags[:n_images], bags[n_images:]
-    emm = tm.EMM(learning="likelihood", calibration_folds=0, max_iter=10, tol=0.0, callback=None)
+    emm = tm.EMM(learning="likelihood", calibration_folds=0, max_iter=10, tol=0.0)
     warnings.simplefilter("ignore")  # ten iterations are not convergence, and are not meant to be
     tm.EMM(learning="likelihood", calibration_folds=0, max_iter=2).fit(train[:20]).predict_proba(test[:2])
     training = timed(lambda: emm.fit(train))
@@ -29,7 +29,7 @@ def one_size(n_images: int, n_tags: int) -> dict[str, Any]:
 
 
 def run() -> list[dict[str, Any]]:
-    """Return a row a size, and the promise on MAP at 30,000 tags (evidence included)."""
+    """Return one row per size, and the promise on MAP at 30,000 tags (evidence included)."""
     rows = []
     for n_tags in TAGS:
         rows.append(isolated("bench_scaling", "one_size", 2000, n_tags) | {"curve": "tags"})

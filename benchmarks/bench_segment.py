@@ -1,10 +1,10 @@
 """Segmentation: quality on MSRC v2 and time, beside scikit-image's SLIC, RAG and cut_normalized.
 
-Needs MSRC v2 in the folder msrc_v2 (annotations.jsonl, images, masks) of the folder that TAGMIX_DATA names.
+Needs MSRC v2 in the folder msrc_v2 (annotations.jsonl, images, masks) of the folder of TAGMIX_DATA.
 
-Quality is told on pictures with odd index; the affinity was chosen on those with even index. scikit-image
-cuts while Ncut stays below a threshold, so its threshold is searched, picture by picture, for the number of
-regions nearest to ten, and ours are asked for as many as it found. Four figures, as shares:
+Quality is measured on pictures with odd index; the affinity was chosen on those with even index. scikit-image
+cuts while Ncut is below a threshold, so its threshold is searched per picture for the number of regions
+nearest to ten, and ours use the same number. Four shares:
 
 boundary recall   of true boundary pixels (the unlabelled counts as a label) within 2 pixels of ours
 purity            of labelled pixels that have the majority label of their region
@@ -46,7 +46,7 @@ NEAR = np.array([[abs(y) + abs(x) <= 2 for x in range(-2, 3)] for y in range(-2,
 
 
 class Truth(NamedTuple):
-    """What a mask says: labels, boundary pixels, connected regions (0 = unlabelled) and the large ones."""
+    """A mask: labels, boundary pixels, connected regions (0 = unlabelled) and the large ones."""
 
     labels: NDArray[Any]
     boundary: NDArray[Any]
@@ -65,7 +65,7 @@ def boundary(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def truth_of(mask: NDArray[Any]) -> Truth:
-    """Return what the figures need of a mask."""
+    """Return the contents of a mask."""
     objects = np.zeros(mask.shape, np.int64)
     for label in np.unique(mask[mask > 0]):
         pieces, _ = ndimage.label(mask == label)
@@ -76,7 +76,7 @@ def truth_of(mask: NDArray[Any]) -> Truth:
 
 
 def table(rows: NDArray[Any], columns: NDArray[Any]) -> NDArray[Any]:
-    """Return how many pixels have each pair of labels, without column 0, the unlabelled."""
+    """Return the number of pixels with each pair of labels, without column 0, the unlabelled."""
     counts = np.zeros((rows.max() + 1, columns.max() + 1))
     np.add.at(counts, (rows.ravel(), columns.ravel()), 1)
     return counts[:, 1:]
@@ -110,14 +110,14 @@ def mean_scores(scores: list[list[tuple[float, float]]]) -> dict[str, float]:
 
 
 def missing() -> str:
-    """Return what keeps this benchmark from running, or nothing."""
+    """Return what is missing to run this benchmark; empty if nothing."""
     if (DATA / "annotations.jsonl").is_file():
         return ""
     return f"MSRC v2 is not at {DATA}: set TAGMIX_DATA to the folder that holds {DATA.name}"
 
 
 def ours_on_all(method: str) -> dict[str, Any]:
-    """Return the figures of one of our methods on all odd pictures, and its mean number of regions."""
+    """Return the quality of one of our methods on all odd pictures, and its mean number of regions."""
     found = [(segment(image, method, N_REGIONS), truth) for image, truth in pictures()]
     regions = float(np.mean([labels.max() + 1 for labels, _ in found]))
     scores = [judge(*pair) for pair in found]
@@ -143,7 +143,7 @@ def peer_nearest(image: NDArray[Any]) -> NDArray[Any]:
 
 
 def beside_peer() -> dict[str, Any]:
-    """Return figures of scikit-image and of our methods, asked for as many regions, on the same pictures."""
+    """Return the quality of scikit-image and of our methods with as many regions, on the same pictures."""
     obvious.one_thread()
     scores: dict[str, list[list[tuple[float, float]]]] = {name: [] for name in (PEER, *METHODS)}
     counts: dict[str, list[int]] = {name: [] for name in scores}
@@ -173,7 +173,7 @@ def times() -> dict[str, Any]:
 
 
 def quality_rows(figures: dict[str, Any], n_pictures: int) -> list[dict[str, Any]]:
-    """Return a row a measure, and one on the number of regions."""
+    """Return one row per measure, and one on the number of regions."""
     rows: list[dict[str, Any]] = []
     for measure in MEASURES:
         shown = {name: f"{figures[name][measure]:.3f}" for name in figures}
@@ -185,7 +185,7 @@ def quality_rows(figures: dict[str, Any], n_pictures: int) -> list[dict[str, Any
 
 
 def difference_rows(ncuts: Any, graph: Any) -> list[dict[str, Any]]:
-    """Return a row a measure: ncuts − graph with its 95 % interval, from the scores of each picture."""
+    """Return one row per measure: ncuts − graph with its 95 % interval, from the scores of each picture."""
     drawn = np.random.default_rng(0).integers(len(ncuts), size=(4000, len(ncuts)))
     means = []
     for scores in (ncuts, graph):

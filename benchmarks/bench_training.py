@@ -25,7 +25,7 @@ def _learner(n_jobs: int) -> tm.EMM:
 
 
 def _warm(bags: tm.Bags) -> None:
-    """Compile the kernels (or load them from the cache): that is paid once a machine, not once a training."""
+    """Compile the kernels (or load them from the cache): a cost per machine, not per training."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tm.EMM(learning="likelihood", calibration_folds=0, max_iter=2).fit(bags[:20]).predict_proba(bags[:3])
@@ -43,7 +43,7 @@ def tagmix_training(path: str, n_jobs: int) -> dict[str, Any]:
 
 
 def tagmix_annotation(path: str, n_jobs: int, inference: str) -> dict[str, Any]:
-    """Annotate uncaptioned images; return the times for all of them."""
+    """Annotate uncaptioned pictures; return the total times."""
     train, test = _halves(path)
     emm = _learner(n_jobs).fit(train).set_params(inference=inference)
     emm.predict_proba(test[:2])
@@ -56,7 +56,7 @@ def tagmix_annotation(path: str, n_jobs: int, inference: str) -> dict[str, Any]:
 
 
 def tagmix_threads(path: str) -> dict[str, Any]:
-    """Time one and two threads in turn, so that both meet the same noise; the best of several counts."""
+    """Time one and two threads alternately, under the same load; the best of several counts."""
     train, test = _halves(path)
     _warm(train)
     walls: dict[str, dict[int, float]] = {"training": {}, "annotation": {}}
@@ -82,7 +82,7 @@ def _documents(bags: tm.Bags) -> list[list[str]]:
 
 
 def tomotopy_labeled_lda(path: str) -> dict[str, Any]:
-    """Train 100 sweeps with two workers, then infer a sample of the images with tomotopy's default of 100."""
+    """Train 100 sweeps with two workers, then infer a sample of pictures with tomotopy's default of 100."""
     import tomotopy
 
     warnings.simplefilter("ignore")  # it warns that two workers are not reproducible
@@ -115,7 +115,7 @@ def gensim_lda(path: str) -> dict[str, Any]:
 
 
 def run() -> list[dict[str, Any]]:
-    """Return the figures and promises of training and annotation."""
+    """Return the numbers and promises of training and annotation."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "album.tagmix")
         tm.save(corel_like(N_TRAIN + N_TEST), path)

@@ -1,4 +1,4 @@
-"""Run one piece of work in a process of its own, and read off time and memory."""
+"""Run a function in its own process, and measure time and memory."""
 
 import json
 import resource
@@ -30,7 +30,7 @@ def isolated(module: str, function: str, *arguments: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run one function as told on the command line and print its result as JSON."""
+    """Run the function of the command line and print its result as JSON."""
     from importlib import import_module
 
     module, function, arguments = sys.argv[1:]

@@ -1,6 +1,6 @@
-"""The obvious way to bags of words, from parts off the shelf: Pillow, scikit-image, OpenCV, scikit-learn.
+"""Bags of words from off-the-shelf parts: Pillow, scikit-image, OpenCV, scikit-learn.
 
-Each part is given its fastest reasonable form: arrays of the type it wants, one call for all patches, no
+Each part is used in its fastest reasonable form: arrays of the type it wants, one call for all patches, no
 copies, one thread (scikit-image's small eigenproblems are many times slower with two).
 """
 
@@ -26,7 +26,7 @@ THRESHOLD = 1e-3  # scikit-image's default; about ten regions on drawn scenes
 
 
 def one_thread() -> None:
-    """Hold every library of both ways to one thread, for the rest of the process."""
+    """Limit every library to one thread, for the rest of the process."""
     threadpool_limits(1)
     cv2.setNumThreads(1)
     numba.set_num_threads(1)

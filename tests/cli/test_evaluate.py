@@ -8,18 +8,19 @@ import pytest
 from PIL import Image
 
 from tagmix.cli import run
-from tagmix.cli.evaluate import USUAL, lines_of, outside
+from tagmix.cli.evaluate import DEFAULT_LEARNERS, lines_of
 from tagmix.cli.options import alone_in
+from tagmix.comparison import methods
+from tagmix.comparison import run as running
+from tagmix.comparison.methods import METHODS, Method
+from tagmix.comparison.prepare import without_folders
+from tagmix.comparison.records import Record, Task
 from tagmix.errors import BagsError
-from tagmix.experiments import methods
-from tagmix.experiments import run as running
-from tagmix.experiments.methods import METHODS, Method
-from tagmix.experiments.records import Record, Task
 from tagmix.images.describe import Describer
 from tagmix.report.page import GENERATOR
 from tests.cli.test_train import lines, one_line_error
-from tests.experiments.painted import album_of, written_album
-from tests.experiments.test_run import Refuses
+from tests.comparison.painted import album_of, written_album
+from tests.comparison.test_run import Refuses
 
 FEW = ["--words", "6", "--colours", "4", "--patches", "24", "--regions", "4", "--jobs", "1", "--no-cache"]
 TWO = ["-l", "frequency", "-l", "NaiveRegions"]
@@ -33,8 +34,8 @@ def painted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the page and the figures out, which take seconds."""
-    monkeypatch.setattr("tagmix.report.contest.files.contest_page", lambda records, **_: GENERATOR)
-    monkeypatch.setattr("tagmix.report.contest.files.contest_figures", lambda records: {})
+    monkeypatch.setattr("tagmix.report.comparison.files.comparison_page", lambda records, **_: GENERATOR)
+    monkeypatch.setattr("tagmix.report.comparison.files.comparison_figures", lambda records, extras: {})
 
 
 def strictly(text: str) -> dict:
@@ -70,13 +71,13 @@ def test_an_album_ends_in_a_page_numbers_lines_and_a_verdict(
     assert said.err == ""  # no bars in a pipe, and nothing was set aside
     told = lines(said.out)
     assert told[-1] == str(out / "index.html")
-    assert {line.split()[0] for line in told[:-2]} == {"frequency", "NaiveRegions", "at"}
-    assert told[-2].startswith("Too few pictures (4) to tell any learner from")  # as above the page's tables
+    assert {line.split()[0] for line in told[:-2]} == {"frequency", "NaiveRegions", "perfect"}
+    assert told[-2].startswith("Too few pictures (4) to show that any learner")
     page = _Sources()
     text = (out / "index.html").read_text(encoding="utf-8")
     page.feed(text)
     assert told[-2] in text
-    assert "Tags of b&gt;" in text  # the last folder of its path
+    assert "Learners on b&gt;" in text  # the last folder of its path
     assert str(painted.parent) not in text  # a page may be shared; where the album lies is nobody's business
     assert "script" not in page.tags
     assert all(source.startswith(("data:", "#")) for source in page.sources)
@@ -162,7 +163,8 @@ def test_a_learner_that_fails_is_told_and_the_others_are_measured(
     assert "frequency" in said.out
     assert strictly((tmp_path / "results.json").read_text())["failed"] == {name: "it does not <fit>"}
     assert run(call) == 1
-    assert one_line_error(capsys) == "tagmix: nothing could be measured: it does not <fit>"
+    expected = "at least one result is needed, got none: every task failed, the first with: it does not <fit>"
+    assert one_line_error(capsys) == f"tagmix: {expected}"
 
 
 def test_every_learner_may_be_asked_for_at_once_and_each_is_measured_once(
@@ -178,7 +180,7 @@ def test_every_learner_may_be_asked_for_at_once_and_each_is_measured_once(
     call = ["evaluate", str(painted), "--out", str(tmp_path), *FEW]
     for learners in (["-l", "all", "-l", "KNN"], ["-l", "knn", "-l", "FREQUENCY", "-l", "KNN"], []):
         assert run([*call, *learners]) == 1
-    assert asked == [list(METHODS), ["KNN", "frequency"], list(USUAL)]
+    assert asked == [list(METHODS), ["KNN", "frequency"], list(DEFAULT_LEARNERS)]
     capsys.readouterr()
 
 
@@ -192,7 +194,7 @@ def test_an_unknown_learner_is_a_wrong_call(painted: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("name", "near"),
     [
-        ("EMM", "EMM_m or EMM_d or EMM_calibrated or EMM_context?"),
+        ("EMM", "EMM_m or EMM_d or EMM_calibrated or ContextEMM?"),
         ("tag-prop", "TagProp?"),
         ("kernalridge", "KernelRidge?"),
     ],
@@ -233,7 +235,7 @@ def test_albums_that_cannot_be_measured_are_refused_in_one_line_before_any_work(
     spec = tmp_path / "nowhere" if case == "missing" else folder
     expected = {
         "empty": "check the path",
-        "no tags": "no picture has keywords, which are read from XMP and IPTC inside photos",
+        "no tags": "an album must have tags, got none: keywords are read from XMP and IPTC inside photos",
         "one tag": "at least 2 tags must be on 4 pictures each, got 1 of 1 tags",
         "rare tags": "at least 2 tags must be on 4 pictures each, got 0 of 4 tags",
         "few pictures": "at least 10 pictures with tags for 5 folds, got 8: tag more pictures, or lower",
@@ -293,7 +295,7 @@ def test_lines_have_all_tested_pictures_together_with_their_interval_best_first(
     # DBA: 2·(2 + 1 + 1) / (4 + 3 + 3), which no ranking beats; a picture alone has 1 or 2/3
     assert told[0] == "DBA              top-2 accuracy 0.800 (0.667 … 1.000)"
     assert told[1].startswith("KNN              top-2 accuracy 0.400 (0.000 … ")
-    assert told[2:] == ["at most          top-2 accuracy 0.800"]
+    assert told[2:] == ["perfect ranking  top-2 accuracy 0.800"]
     assert lines_of([]) == []
 
 
@@ -306,13 +308,16 @@ def test_folds_that_are_not_used_and_tags_that_are_left_out_and_results_that_are
     entries[0]["tags"] += ["boat", "gull"]
     (album / "annotations.jsonl").write_text("\n".join(map(json.dumps, entries)))
     call = ["evaluate", str(album), "-l", "frequency", "--out", str(out), *FEW]
-    rare = "2 of 6 tags are on fewer than 4 pictures and left out"
+    rare = "2 of 6 tags are left out: fewer than 4 pictures"
     assert run(call) == 0
     assert lines(capsys.readouterr().err) == [rare]
     assert run([*call, "--folds", "5"]) == 0  # the number it has anyway
-    assert lines(capsys.readouterr().err) == [rare, "the album names its test pictures: --folds is not used"]
+    assert lines(capsys.readouterr().err) == [
+        rare,
+        "--folds is not used: the album has its own test pictures",
+    ]
     assert run([*call, "--words", "5"]) == 0
-    assert lines(capsys.readouterr().err) == [rare, f"{out} held other results: measured anew"]
+    assert lines(capsys.readouterr().err) == [rare, f"{out} held results of other data: replaced"]
 
 
 @pytest.mark.usefixtures("no_page")
@@ -338,8 +343,8 @@ def test_figures_of_the_last_run_are_no_pictures_of_the_album_around_them(
 
 def test_an_album_that_lies_in_the_folder_for_results_keeps_its_pictures(tmp_path: Path) -> None:
     album = album_of(tmp_path, 2)
-    assert outside(album, tmp_path / "figures") == album
-    assert len(outside(album, tmp_path)) == 0
+    assert without_folders(album, tmp_path / "figures") == album
+    assert len(without_folders(album, tmp_path)) == 0
 
 
 def test_a_link_under_the_name_of_a_scratch_file_is_not_written_through(

@@ -53,7 +53,7 @@ def test_the_demo_does_not_draw_over_an_album(tmp_path: Path, capsys) -> None:
     mine.parent.mkdir()
     mine.write_text('{"image": "a.jpg", "tags": ["mine"]}\n')
     assert run(["demo", "--pictures", "30", "--out", str(tmp_path), "-j", "1"]) == 1
-    assert "was not drawn by tagmix demo: choose another --out" in capsys.readouterr().err
+    assert "must be new or drawn by tagmix demo, got another: choose another --out" in capsys.readouterr().err
     assert "mine" in mine.read_text()
 
 

@@ -6,18 +6,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tagmix.learners.tuning import Choice
 
 import tagmix
 from tagmix import Bags, Describer
 from tagmix.annotate import Region
-from tagmix.cli import demo, reproduce, run
+from tagmix.cli import demo, run
 from tagmix.cli import train as train_verb
 from tagmix.cli.annotate import where
 from tagmix.datasets import Album, Item, open_album
 from tagmix.images.config import DescriberConfig
 from tagmix.images.describe import Described
-from tagmix.learners.tuning import Choice
 from tagmix.report.album_results import Score
+from tagmix.studies.datasets import ONE_WORD, Sources
 from tests.cli.conftest import QUICK
 
 
@@ -78,7 +79,7 @@ def test_the_demo_mirrors_words_and_the_reproduction_of_the_paper_does_not(tmp_p
     assert caught.value.args == (Describer(nearest=1).config,)
     drawn = open_album(tmp_path / "demo" / "album")
     with pytest.raises(Enough) as caught:
-        reproduce._described("scenes", drawn, tmp_path / "out", 1, lambda *_: None, **reproduce.ONE_WORD)
+        Sources(None, {}, tmp_path / "out", None, 1, lambda *_: None).described("scenes", drawn, **ONE_WORD)
     assert caught.value.args == (Describer.paper(n_colours=200, places=True, largest_patch=0.125).config,)
 
 
@@ -169,7 +170,7 @@ def test_the_demo_says_each_number_in_its_line():
         "ceiling": Score(0.41, None, None),
     }
     numbers = [
-        [word.strip(";,") for word in line.split() if word[:2] == "0."] for line in demo.lines_of(scores)
+        [word.strip(";,") for word in line.split() if word[:2] == "0."] for line in demo.lines_of(scores, 5)
     ]
     assert numbers == [
         ["0.110", "0.410", "0.210", "0.310"],

@@ -8,21 +8,22 @@ from pathlib import Path
 import pytest
 
 from tagmix.cli import reproduce, run
-from tagmix.cli.reproduce import album_name
+from tagmix.comparison import run as running
+from tagmix.comparison.methods import METHODS
+from tagmix.comparison.parts import load_part
+from tagmix.comparison.records import Task
 from tagmix.errors import AlbumError
-from tagmix.experiments import run as running
-from tagmix.experiments import studies
-from tagmix.experiments.data import load_part
-from tagmix.experiments.methods import METHODS
-from tagmix.experiments.records import Task
-from tagmix.experiments.studies import STUDIES
 from tagmix.images.describe import Describer
-from tagmix.report.contest import files
-from tagmix.report.contest.page import contest_figures, contest_page
+from tagmix.report.comparison import files
+from tagmix.report.comparison.page import comparison_figures, comparison_page
 from tagmix.report.page import GENERATOR
+from tagmix.studies import datasets
+from tagmix.studies import tasks as studies
+from tagmix.studies.datasets import Sources, album_name
+from tagmix.studies.tasks import STUDIES
 from tests.cli.test_evaluate import refuse_to_describe, stamps, strictly
 from tests.cli.test_train import lines, one_line_error
-from tests.experiments.painted import written_album
+from tests.comparison.painted import written_album
 from tests.networks import save_network
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -37,18 +38,18 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         return written_album(folder, n, split=True)
 
     monkeypatch.delenv("TAGMIX_DATA", raising=False)
-    monkeypatch.setattr(reproduce, "draw_album", draw)
-    monkeypatch.setattr(reproduce, "SCENES", 12)
+    monkeypatch.setattr(datasets, "draw_album", draw)
+    monkeypatch.setattr(datasets, "SCENES", 12)
     few = {"n_words": 6, "n_patches": 24, "n_regions": 4, "restarts": 1}
-    monkeypatch.setattr(reproduce, "Describer", partial(Describer, **few))
+    monkeypatch.setattr(datasets, "Describer", partial(Describer, **few))
     two = {name: METHODS[name] for name in ("frequency", "NaiveRegions")}
     monkeypatch.setattr(studies, "METHODS", two)
     monkeypatch.setattr(studies, "PICTURES", ("frequency",))
     monkeypatch.setattr(studies, "CHANGES", ())
-    monkeypatch.setattr(reproduce, "SEEDS", 2)
+    monkeypatch.setattr(datasets, "SEEDS", 2)
     monkeypatch.setattr(studies, "ON_CURVES", ("frequency",))
-    monkeypatch.setattr(files, "contest_page", lambda records, **_: GENERATOR)
-    monkeypatch.setattr(files, "contest_figures", lambda records: {})
+    monkeypatch.setattr(files, "comparison_page", lambda records, **_: GENERATOR)
+    monkeypatch.setattr(files, "comparison_figures", lambda records, extras: {})
 
 
 def results(out: Path) -> list[tuple[str, str, dict[str, int]]]:
@@ -63,7 +64,7 @@ def test_without_data_the_drawn_scenes_are_measured_and_what_is_left_out_is_told
     assert run(call) == 0
     said = capsys.readouterr()
     assert lines(said.err) == [
-        "features of a network are left out of flagship and ablation: no --network",
+        "flagship and ablation without network features: no --network",
         *(f"{name} is left out: no --data was given" for name in ("corel5k", "msrc_v2", "tate")),
     ]
     assert lines(said.out) == ["5 results", str(tmp_path / "index.html")]
@@ -72,7 +73,7 @@ def test_without_data_the_drawn_scenes_are_measured_and_what_is_left_out_is_told
         ("scenes", "NaiveRegions", {}),
         ("scenes_rich", "frequency", {}),  # with the first seed
         ("scenes_rich", "NaiveRegions", {}),
-        ("scenes_rich", "EMM_context", {}),  # of the ablation
+        ("scenes_rich", "ContextEMM", {}),  # of the ablation
     ]
 
     # The pictures are not drawn again, or all results would be those of other pictures
@@ -86,16 +87,16 @@ def test_the_scenes_are_drawn_as_the_demo_draws_them(
 ) -> None:
     monkeypatch.undo()  # the real ones
     monkeypatch.delenv("TAGMIX_DATA", raising=False)
-    monkeypatch.setattr(reproduce, "SCENES", 4)
+    monkeypatch.setattr(datasets, "SCENES", 4)
     monkeypatch.setattr(Describer, "fit", refuse_to_describe)
     told: list[tuple[str, int, int]] = []
-    album = reproduce._scenes(tmp_path, 1, lambda *what: told.append(what))
+    album = Sources(None, {}, tmp_path, None, 1, lambda *what: told.append(what)).album("scenes")
     assert len(album) == 4
     assert {item.split for item in album} <= {"train", "test"}
     assert all(item.mask is not None for item in album)
     assert told == [("album", i, 4) for i in (1, 2, 3, 4)]
     stamp = album[0].image.stat().st_mtime_ns
-    assert reproduce._scenes(tmp_path, 1, lambda *_: None) == album
+    assert Sources(None, {}, tmp_path, None, 1, lambda *_: None).album("scenes") == album
     assert album[0].image.stat().st_mtime_ns == stamp
 
 
@@ -117,8 +118,8 @@ def test_data_sets_of_the_folder_and_further_albums_are_measured(
     (corel / "04.png").write_bytes(b"no picture")
     more = written_album(tmp_path / "more photos", 10, masks=False)
     monkeypatch.setattr(studies, "TAGS", (2, 4))
-    monkeypatch.setattr(files, "contest_page", contest_page)  # the real one
-    monkeypatch.setattr(files, "contest_figures", contest_figures)
+    monkeypatch.setattr(files, "comparison_page", comparison_page)  # the real one
+    monkeypatch.setattr(files, "comparison_figures", comparison_figures)
     call = ["figure4", "figure2", "tags", "--album", str(more), "--out", str(out), "--jobs", "1"]
     monkeypatch.setenv("TAGMIX_DATA", str(data))
     assert run(["reproduce", *call]) == 0
@@ -147,7 +148,7 @@ def test_the_flagship_describes_pictures_richly_by_several_seeds_and_by_a_networ
     written_album(data / "corel5k", 12, split=True, masks=False)
     more = written_album(tmp_path / "more", 10, masks=False)
     toml = save_network(tmp_path / "network")
-    monkeypatch.setattr(files, "contest_page", contest_page)  # the real one
+    monkeypatch.setattr(files, "comparison_page", comparison_page)  # the real one
     monkeypatch.setattr(studies, "CONTENDERS", ("frequency",))
     monkeypatch.setattr(studies, "READS_ALL", ("frequency",))
     call = ["flagship", "--data", str(data), "--album", str(more), "--network", str(toml), "--out", str(out)]
@@ -167,8 +168,8 @@ def test_the_flagship_describes_pictures_richly_by_several_seeds_and_by_a_networ
     }
     assert {one[2] for one in views if one[0] == "more_rich"} == set(range(5))  # folds
     page = (out / "index.html").read_text(encoding="utf-8")
-    assert "EMM with context and its rivals" in page
-    assert "Corel5k, richly described: SIFT, colour and layout" in page
+    assert "EMM with context and other methods" in page
+    assert "Corel5k, rich description: SIFT, colour and layout" in page
 
 
 def test_the_ablation_cuts_msrc_otherwise(
@@ -252,7 +253,7 @@ def test_a_study_whose_data_is_not_there_is_refused(
     assert run(["reproduce", study, "--out", str(tmp_path)]) == 1
     said = lines(capsys.readouterr().err)
     assert said[0].endswith("is left out: no --data was given")
-    assert said[1:] == [f"tagmix: {study} need data that is not there: give its folder by --data"]
+    assert said[1:] == [f"tagmix: {study} needs data, got none: give its folder by --data"]
     assert not (tmp_path / "index.html").exists()
 
 
@@ -271,7 +272,7 @@ def test_wrong_names_are_a_wrong_call(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_mistakes_in_albums_and_places_are_told_in_one_line_before_any_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reproduce, "draw_album", refuse_to_describe)
+    monkeypatch.setattr(datasets, "draw_album", refuse_to_describe)
     monkeypatch.setattr(Describer, "fit", refuse_to_describe)
     albums = [
         written_album(tmp_path / folder, 1) for folder in ("a/photos", "b/photos", "my trip", "my-trip")
@@ -282,7 +283,10 @@ def test_mistakes_in_albums_and_places_are_told_in_one_line_before_any_work(
         ([*first, *second], "got 'photos' twice: rename one"),
         ([*blank, *dash], "got 'my_trip' twice: rename one"),  # their records would have the same names
         (["--album", str(written_album(tmp_path / "scenes", 1))], "got 'scenes' twice"),
-        (["--album", str(written_album(tmp_path / "photos_rich", 1))], "'photos_rich' is named like another"),
+        (
+            ["--album", str(written_album(tmp_path / "photos_rich", 1))],
+            "like a rich description, got 'photos_rich'",
+        ),
         (["--album", str(tmp_path / "nowhere")], "check the path"),
         (["--album", f"coco:{tmp_path / 'nowhere.json'}"], "nowhere.json"),
     ):
@@ -317,10 +321,31 @@ def test_the_folder_above_is_named_like_itself(tmp_path: Path, monkeypatch: pyte
     assert album_name(".") == "inner"
 
 
+def test_documents_are_written_and_say_if_they_are_not_of_one_clean_commit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = tmp_path / "docs"
+    call = ["reproduce", "figure3", "--out", str(tmp_path / "out"), "--docs", str(docs), "-j", "1"]
+    monkeypatch.setattr(running, "_commit", lambda: "abc-dirty")
+    assert run(call) == 0
+    said = capsys.readouterr()
+    assert "must be of one clean commit, got abc-dirty: use --again" in said.err
+    assert lines(said.out)[-1] == str(docs / "tables.md")
+    text = (docs / "tables.md").read_text(encoding="utf-8")
+    assert "## Scenes (drawn, every pixel labelled), SIFT, colour and place words" in text
+    assert sorted(path.name for path in (docs / "figures").iterdir()) == ["figure2.svg", "figure3.svg"]
+    monkeypatch.setattr(running, "_commit", lambda: "abc")
+    assert run([*call, "--again"]) == 0  # its own file is replaced
+    assert "clean commit" not in capsys.readouterr().err
+    (docs / "tables.md").write_text("my own notes")
+    assert run(call) == 1
+    assert "tables.md' cannot be written" in one_line_error(capsys)
+
+
 def test_help_shows_examples_and_every_study(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["reproduce", "--help"]) == 0
     said = capsys.readouterr().out
     assert "Examples:\n" in said
     assert "tagmix reproduce figure3" in said
     assert all(f"\n  {study} " in said for study in STUDIES)
-    assert set(reproduce.NEEDS) == set(STUDIES)
+    assert set(datasets.NEEDS) == set(STUDIES)

@@ -6,7 +6,8 @@ import pytest
 from tagmix.evaluation.search import coordinate_search
 
 # Cross-validated top-5 accuracy in 1/10,000 on 2,000 pictures of Corel5k: one row per κ of SIFT words,
-# ascending, one column per κ of colour words. From κ = .1 for both, one pass along the axes ends in EMM's last row.
+# ascending, one column per κ of colour words. From κ = .1 for both, one pass along the axes ends in the
+# last row of EMM.
 LANDSCAPES = {
     "EMM": [
         [2014, 2117, 2320, 2168, 1752, 1332, 1147],

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator
 
 from tagmix import EMM, ParameterError
 from tagmix.evaluation.leaks import leaks, learning
-from tagmix.evaluation.protocol import choose
+from tagmix.evaluation.selection import choose
 from tests.evaluation.conftest import Means, pictures
 
 TEST = np.arange(0, 60, 3)
@@ -53,7 +53,7 @@ def test_tag_frequencies_of_all_pictures_are_caught_though_dealing_captions_out_
 
 def test_a_setting_chosen_on_the_test_part_is_caught(album):
     def tuned_on_the_test(bags, train, test):
-        return choose(Means(), {"trust": [-1.0, 1.0]}, bags, [(train, test)], "ndcg_at_k").score
+        return choose(Means(), {"trust": [-1.0, 1.0]}, bags, [(train, test)], "ndcg_at_k").value
 
     assert leaks(tuned_on_the_test, album, TEST)
 
@@ -101,5 +101,5 @@ def test_a_procedure_that_throws_dice_cannot_be_judged(album):
 
 def test_captions_that_are_all_alike_cannot_show_a_leak(album):
     alike = album.with_tags(np.ones((len(album), 2)))
-    with pytest.raises(ParameterError, match="captions that can be told apart, got all alike"):
+    with pytest.raises(ParameterError, match="different captions, got equal ones"):
         leaks(lambda bags, train, test: 0, alike, TEST)

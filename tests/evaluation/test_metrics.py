@@ -174,8 +174,8 @@ def test_region_accuracy_agrees_with_scikit_learn():
 @pytest.mark.parametrize(
     ("truth", "message"),
     [
-        ([0], r"truth must be 2 whole numbers, one a region, got int64 of shape \(1,\)"),
-        ([0.0, 1.0], r"truth must be 2 whole numbers, one a region, got float64"),
+        ([0], r"truth must be 2 whole numbers, one per region, got int64 of shape \(1,\)"),
+        ([0.0, 1.0], r"truth must be 2 whole numbers, one per region, got float64"),
         ([0, 3], r"truth must lie between -1 and 2, got 0 to 3: number the tags"),
         ([-2, 0], r"truth must lie between -1 and 2, got -2 to 0"),
     ],
@@ -187,14 +187,12 @@ def test_truth_that_names_no_column_is_refused(truth, message):
 
 @pytest.mark.parametrize("k", [0, -3, 2.5, None])
 def test_k_that_is_no_number_of_tags_is_refused(k):
-    with pytest.raises(
-        ParameterError, match=r"k must be a whole number >= 1, got .*: ask for one tag or more"
-    ):
+    with pytest.raises(ParameterError, match=r"k must be a whole number >= 1, got .*: pass 1 or more"):
         top_tags(np.ones((1, 2)), k)
 
 
 def test_scores_of_another_shape_are_refused():
-    with pytest.raises(ParameterError, match=r"one shape, got \(1, 2\) and \(1, 3\): score the same images"):
+    with pytest.raises(ParameterError, match=r"one shape, got \(1, 2\) and \(1, 3\): score the same"):
         top_k_accuracy(np.ones((1, 2)), np.ones((1, 3)))
-    with pytest.raises(ParameterError, match=r"scores must be images × tags, got 1 dimension\(s\)"):
+    with pytest.raises(ParameterError, match=r"scores must be pictures × tags, got 1 dimension\(s\)"):
         top_tags(np.ones(3), 1)

@@ -8,7 +8,7 @@ from tagmix import ParameterError
 from tagmix.evaluation import blocks
 from tagmix.evaluation.blocks import quotient
 from tagmix.evaluation.metrics import calibration_error, effective_tags, share_of_zeros
-from tagmix.evaluation.probabilities import reliability, worth_parts
+from tagmix.evaluation.probabilities import reliability, selection_parts
 
 SAID = np.array([[0.1, 0.2], [0.8, 0.9]])
 TRUE = np.array([[0, 1], [1, 1]])
@@ -152,19 +152,19 @@ def test_what_is_worth_showing_is_counted_as_a_loop_over_pairs_counts_it():
         for is_true, is_shown in zip(own, seen, strict=True):
             hits, n_true, n_shown = hits + (is_true and is_shown), n_true + is_true, n_shown + is_shown
     for kind in (np.asarray, csr_array):
-        found = [quotient(parts) for parts in worth_parts(kind(true), kind(shown.astype(int)))]
+        found = [quotient(parts) for parts in selection_parts(kind(true), kind(shown.astype(int)))]
         assert found == [hits / n_shown, hits / n_true, n_shown / 15, none / 15]
 
 
 def test_precision_of_nothing_shown_has_no_value():
-    worth = worth_parts(TRUE, np.zeros_like(TRUE))
-    assert np.isnan(quotient(worth.precision))
-    assert [quotient(parts) for parts in worth[1:]] == [0.0, 0.0, 1.0]
+    selection = selection_parts(TRUE, np.zeros_like(TRUE))
+    assert np.isnan(quotient(selection.precision))
+    assert [quotient(parts) for parts in selection[1:]] == [0.0, 0.0, 1.0]
 
 
 def test_what_is_shown_must_be_of_the_same_pictures():
     with pytest.raises(ParameterError, match=r"one shape, got \(2, 2\) and \(1, 2\)"):
-        worth_parts(TRUE, np.ones((1, 2)))
+        selection_parts(TRUE, np.ones((1, 2)))
 
 
 @pytest.mark.parametrize(("low", "high"), [(1e-12, 1e-3), (0.5, 0.501), (0.0, 1e-15)])

@@ -104,7 +104,7 @@ def test_scores_that_are_no_numbers_and_other_shapes_are_refused(name):
     if name not in ("top_k_ceiling", "share_of_zeros", "effective_tags"):
         with pytest.raises(ParameterError, match=r"one shape, got \(25, 8\) and \(24, 8\)"):
             EVERY[name](tags, scores[1:], 3)
-        with pytest.raises(ParameterError, match=r"tags must be images × tags, got 0 dimension"):
+        with pytest.raises(ParameterError, match=r"tags must be pictures × tags, got 0 dimension"):
             EVERY[name](None, scores, 3)
 
 

@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator
 from tagmix import EMM, ParameterError
 from tagmix.evaluation.folds import picture_folds, repeated_folds
 from tagmix.evaluation.metrics import METRICS
-from tagmix.evaluation.protocol import Comparison, choose, compare, held_out_scores
+from tagmix.evaluation.protocol import Comparison, compare
+from tagmix.evaluation.selection import choose, held_out_scores
 from tests.evaluation.conftest import Means, pictures
 
 GRID = {"trust": [-1.0, 0.0, 1.0]}
@@ -48,40 +49,39 @@ class Chances(BaseEstimator):
 
 def test_the_setting_that_ranks_held_out_pictures_best_is_chosen(album, means):
     choice = choose(means, GRID, album, 3, "top_k_accuracy", 0, k=2)
-    assert choice.params == {"trust": 1.0}
-    assert [trial.params["trust"] for trial in choice.table] == GRID["trust"]
-    assert choice.score == max(trial.mean for trial in choice.table)
+    assert choice.setting == {"trust": 1.0}
+    assert [setting["trust"] for setting, _ in choice.tried] == GRID["trust"]
+    assert choice.value == max(value for _, value in choice.tried)
     assert means.trust == 1.0
     assert not hasattr(means, "means_")
 
 
-def test_the_table_holds_what_each_fold_gave(album):
+def test_the_value_of_a_setting_is_the_mean_over_folds(album):
     folds = picture_folds(len(album), 3)
-    (trial,) = choose(Means(), [{"trust": 2.0}], album, folds, "ndcg_at_k").table
+    ((_, value),) = choose(Means(), [{"trust": 2.0}], album, folds, "ndcg_at_k").tried
     by_hand = [
         METRICS["ndcg_at_k"](
             album[f.test].captions, Means(trust=2.0).fit(album[f.train]).decision_scores(album[f.test]), 5
         )
         for f in folds
     ]
-    assert list(trial.scores) == by_hand
-    assert trial.mean == np.mean(by_hand)
+    assert value == np.mean(by_hand)
 
 
 @pytest.mark.parametrize("metric", ["ranking_loss", "coverage"])
 def test_where_less_is_better_the_least_is_chosen(album, means, metric):
-    assert choose(means, GRID, album, 3, metric).params == {"trust": 1.0}
+    assert choose(means, GRID, album, 3, metric).setting == {"trust": 1.0}
 
 
 def test_a_metric_of_ones_own_is_made_as_large_as_can_be(album, means):
     def reverse(tags, scores, k):
         return METRICS["ranking_loss"](tags, scores)
 
-    assert choose(means, {"trust": [-1.0, 1.0]}, album, 3, reverse).params == {"trust": -1.0}
+    assert choose(means, {"trust": [-1.0, 1.0]}, album, 3, reverse).setting == {"trust": -1.0}
 
 
 def test_the_earlier_of_two_equal_settings_wins(album, means):
-    assert choose(means, {"trust": [3.0, 1.0]}, album, 3).params == {"trust": 3.0}
+    assert choose(means, {"trust": [3.0, 1.0]}, album, 3).setting == {"trust": 3.0}
 
 
 def test_choosing_asks_only_about_pictures_that_were_not_learnt_and_without_their_captions(album, recording):
@@ -210,7 +210,7 @@ def test_names_that_were_not_compared_are_refused(album, means):
 
 def test_a_metric_that_is_no_sum_over_pictures_is_sent_to_the_folds(album, means):
     found = compare({"a": means, "b": Chances()}, album, 2, ("per_tag_f1",))
-    expected = "'per_tag_f1' is none: use over_folds, or compare by one of top_k_accuracy, precision_at_k"
+    expected = "got 'per_tag_f1': use over_folds, or compare by one of top_k_accuracy, precision_at_k"
     for ask in (found.difference, found.p_values):
         with pytest.raises(ParameterError, match=expected):
             ask("a", "b", "per_tag_f1")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagmix.evaluation.search import PASSES, line_search
+from tagmix.evaluation.search import PASSES, coordinate_search
 
 
 def search(axes, start, value, together=()):
@@ -17,18 +17,18 @@ def search(axes, start, value, together=()):
         asked.append(tuple(setting.values()))
         return value(**setting)
 
-    found = line_search(axes, start, told, together=together)
+    found = coordinate_search(axes, start, told, together=together)
     assert [tuple(setting.values()) for setting, _ in found.tried] == asked
     return found, asked
 
 
 def test_one_axis_is_walked_down_first_and_then_up_and_each_way_until_a_step_does_not_gain():
-    worth = {0: 9, 1: 1, 2: 5, 3: 4, 4: 6, 5: 7, 6: 3, 7: 8}
-    found, asked = search({"x": range(8)}, {"x": 3}, lambda x: worth[x])
+    values = {0: 9, 1: 1, 2: 5, 3: 4, 4: 6, 5: 7, 6: 3, 7: 8}
+    found, asked = search({"x": range(8)}, {"x": 3}, lambda x: values[x])
     assert asked == [(3,), (2,), (1,), (4,), (5,), (6,)]  # 0 and 7 are hidden behind worse ones
     assert found.setting == {"x": 5}
     assert found.value == 7
-    assert found.tried == tuple(({"x": x}, worth[x]) for x in (3, 2, 1, 4, 5, 6))
+    assert found.tried == tuple(({"x": x}, values[x]) for x in (3, 2, 1, 4, 5, 6))
 
 
 def test_the_second_axis_is_walked_from_the_best_of_the_first_and_then_the_first_again():
@@ -96,7 +96,7 @@ def test_without_axes_the_start_is_all_there_is():
 
 def test_progress_counts_settings_as_they_are_tried():
     told = []
-    line_search({"x": range(5)}, {"x": 2}, lambda setting: setting["x"], told.append)
+    coordinate_search({"x": range(5)}, {"x": 2}, lambda setting: setting["x"], told.append)
     assert told == [1, 2, 3, 4]
 
 

@@ -14,7 +14,7 @@ from PIL import Image
 from tagmix.annotate import Annotation, Guess, Region
 from tagmix.report import figures
 from tagmix.report.album_page import album_page, case_card
-from tagmix.report.album_results import AlbumResults, Case, Score, TagLook
+from tagmix.report.album_results import AlbumResults, Case, Score, TagPatches
 
 HOSTILE = "<script>alert('x')</script>\" onload=\"y"
 VOID = {"meta", "link", "img", "br"}
@@ -80,7 +80,7 @@ def results(**changes):
         "tag frequency": [0.2, 0.3, 0.3, 0.3, 0.35],
         "ceiling": [0.4] * 5,
     }
-    looks = [TagLook("sky", [np.full((20, 30, 3), 200, np.uint8)] * 3)]
+    looks = [TagPatches("sky", [np.full((20, 30, 3), 200, np.uint8)] * 3)]
     found = AlbumResults(
         "My album", 1200, 340, 40, 3.5, scores, curves, [-9e5, -8e5], [case()], looks, {"Seed": "1"}
     )
@@ -93,7 +93,7 @@ def hostile_page():
     full = results(
         title=HOSTILE,
         cases=[case()._replace(annotation=evil, caption=[HOSTILE], truth=[HOSTILE, HOSTILE])],
-        looks=[TagLook(HOSTILE, [np.zeros((8, 8, 3), np.uint8)])],
+        tag_patches=[TagPatches(HOSTILE, [np.zeros((8, 8, 3), np.uint8)])],
         facts={HOSTILE: HOSTILE},
     )
     return album_page(
@@ -111,7 +111,7 @@ def heads(text):
 def test_the_page_is_well_formed_and_has_all_its_parts_in_order():
     text = album_page(results(), "tagmix 1")
     reader = read(text)
-    assert heads(text) == ["Held-out pictures", "How good, beside what", "What a tag looks like", "Learning"]
+    assert heads(text) == ["Test pictures", "Accuracy", "Typical patches", "Training"]
     for number in (
         "1,200",
         "340",
@@ -158,7 +158,7 @@ def test_a_wrong_region_is_marked_by_a_sign_and_tells_the_truth_when_pointed_at(
     assert re.findall(r"<text[^>]*>([^<]*)</text>", card) == ["sky", "✗\u2009sand"]
     assert re.findall(r"<title>([^<]*)</title>", card) == [
         "sky 0.50, sea 0.25",
-        "sand 0.50, sea 0.25; truly sea",
+        "sand 0.50, sea 0.25; true tag sea",
     ]
     assert "1 of 2 regions right" in card
 
@@ -201,7 +201,7 @@ def test_every_tag_worth_showing_is_ranked_as_far_as_there_is_room():
 
 
 def test_without_region_scores_tiles_and_columns_are_left_out():
-    scores = {name: Score(score.top5, None, None) for name, score in results().scores.items()}
+    scores = {name: Score(score.top_k, None, None) for name, score in results().scores.items()}
     text = album_page(results(scores=scores), "x")
     assert text.count('class="tile"') == 1
     assert text.count('<th scope="col">') == 2
@@ -211,8 +211,8 @@ def test_without_region_scores_tiles_and_columns_are_left_out():
 
 
 def test_what_is_empty_has_no_section():
-    text = album_page(results(cases=[], looks=[], bound=[], curves={}), "x")
-    assert heads(text) == ["How good, beside what"]
+    text = album_page(results(cases=[], tag_patches=[], bound=[], curves={}), "x")
+    assert heads(text) == ["Accuracy"]
     assert "<svg" not in text
     read(text)
 
@@ -279,4 +279,4 @@ def test_the_curve_says_in_words_where_each_method_is_best():
 
 
 def test_the_bound_can_be_told_for_each_picture():
-    assert "nats a picture: a from -4.50 to -4.00" in figures.bound_curve({"a": [-9.0, -8.0]}, 2, "picture")
+    assert "nats per picture: a from -4.50 to -4.00" in figures.bound_curve({"a": [-9.0, -8.0]}, 2, "picture")

@@ -6,14 +6,14 @@ from PIL import Image
 
 from tagmix import EMM, Bags, Describer
 from tagmix.annotate import train
+from tagmix.comparison.region_truth import Seen, region_tags, see
 from tagmix.datasets import Album, Item, open_album
 from tagmix.datasets.items import TrueRegion
 from tagmix.datasets.scenes import draw_album
-from tagmix.experiments.region_truth import Seen, region_tags, see
 from tagmix.images.picture import Sampling
 from tagmix.report import album_results
-from tagmix.report.album_results import HeldOut, cases_of, curves_of, hold_out, scores_of
-from tagmix.report.looks import SIDE, looks_of
+from tagmix.report.album_results import EvaluationSet, cases_of, curves_of, described_test, scores_of
+from tagmix.report.tag_patches import SIDE, patches_of
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def journey(tmp_path_factory):
     describer = Describer.paper(n_words=40, n_colours=8, n_patches=150, restarts=1, places=True)
     training = train(album.split("train").keep_tags(3), describer, EMM(calibration_folds=2, evidence=0.3))
     test = album.split("test")
-    return album, training, hold_out(training.annotator, test)
+    return album, training, described_test(training.annotator, test)
 
 
 @pytest.mark.parametrize(("width", "named"), [(4, "sea"), (3, "")])
@@ -68,16 +68,16 @@ def test_five_tags_drawn_blindly_score_what_many_draws_score_on_average():
     rng = np.random.default_rng(0)
     truth = (rng.random((30, 12)) < 0.3).astype(int)
     drawn = [album_results.top_k_accuracy(truth, rng.random(truth.shape), 5) for _ in range(400)]
-    assert album_results._random_top5(truth) == pytest.approx(np.mean(drawn), abs=0.005)
+    assert album_results._random_top_k(truth, 5) == pytest.approx(np.mean(drawn), abs=0.005)
 
 
 def test_scores_stand_between_chance_and_ceiling_and_agree_with_the_curve(journey):
     _, training, held = journey
     scores, curves = scores_of(training, held), curves_of(training, held)
-    assert scores["chance"].top5 < scores["tag frequency"].top5 < scores["ceiling"].top5
-    assert scores["tagmix"].top5 <= scores["ceiling"].top5
+    assert scores["chance"].top_k < scores["tag frequency"].top_k < scores["ceiling"].top_k
+    assert scores["tagmix"].top_k <= scores["ceiling"].top_k
     for name in ("tagmix", "tag frequency", "ceiling"):
-        assert curves[name][4] == scores[name].top5
+        assert curves[name][4] == scores[name].top_k
     assert scores["tagmix"].free > scores["chance"].free
 
 
@@ -85,10 +85,10 @@ def test_scores_of_wrong_captions_fall(journey):
     """The score must come from the pictures: with captions of other pictures it is no better than blind."""
     _, training, held = journey
     order = np.roll(np.arange(len(held.bags)), 3)
-    mixed = HeldOut(
+    mixed = EvaluationSet(
         held.items, held.bags.with_tags(held.bags.captions[order], held.bags.tag_names), held.truth
     )
-    assert scores_of(training, mixed)["tagmix"].top5 < scores_of(training, held)["tagmix"].top5
+    assert scores_of(training, mixed)["tagmix"].top_k < scores_of(training, held)["tagmix"].top_k
 
 
 def test_cases_join_what_was_found_with_what_is_true(journey):
@@ -104,7 +104,7 @@ def test_the_looks_of_a_tag_are_patches_of_pictures_that_carry_it(journey):
     album, training, _ = journey
     train_part = album.split("train")
     tag = next(iter(train_part.tag_counts()))
-    looks = looks_of(training.annotator, list(train_part)[:10], [tag], n_patches=4)
+    looks = patches_of(training.annotator, list(train_part)[:10], [tag], n_patches=4)
     carrying = sum(tag in item.tags for item in list(train_part)[:10])
     assert len(looks[tag]) == min(4, carrying)
     assert all(patch.shape == (SIDE, SIDE, 3) for patch in looks[tag])
@@ -114,7 +114,7 @@ def test_broken_pictures_are_left_out_of_looks(journey, tmp_path):
     _, training, _ = journey
     (tmp_path / "broken.jpg").write_bytes(b"none")
     tag = training.annotator.model.tag_names_[0]
-    assert looks_of(training.annotator, [Item(tmp_path / "broken.jpg", (tag,))], [tag]) == {tag: []}
+    assert patches_of(training.annotator, [Item(tmp_path / "broken.jpg", (tag,))], [tag]) == {tag: []}
 
 
 def test_seeing_follows_the_sampling(journey):

@@ -7,7 +7,7 @@ import pytest
 
 from tagmix.report import figures
 
-BINS = figures.Bins(np.array([0.1, 0.9]), np.array([0.0, 1.0]), np.array([7, 3]))
+BINS = figures.ReliabilityPoints(np.array([0.1, 0.9]), np.array([0.0, 1.0]), np.array([7, 3]))
 HOSTILE = '<script>"&$x_'
 DRAWN = {
     "bound": lambda: figures.bound_curve({HOSTILE: [-30.0, -20.0, -19.5]}, n_regions=10),

@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
+from tagmix.images.sketch import sketch
+from tagmix.learners.tuning import Choice
 
 from tagmix import EMM, Annotator, Describer, load
 from tagmix import annotate as annotating
 from tagmix.annotate import Training, train
+from tagmix.comparison.region_truth import see
 from tagmix.datasets import Item, open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.evaluation.metrics import top_k_accuracy
-from tagmix.experiments.region_truth import see
-from tagmix.images.picture import sample_picture
-from tagmix.learners.tuning import Choice
-from tagmix.report import looks
-from tagmix.report.album_demo import travel
-from tagmix.report.album_results import curves_of, hold_out, scores_of
+from tagmix.report import tag_patches
+from tagmix.report.album_demo import run_demo
+from tagmix.report.album_results import curves_of, described_test, scores_of
 
 QUICK = {"n_words": 30, "n_colours": 8, "n_patches": 100, "restarts": 1, "places": True}
 
@@ -73,20 +73,19 @@ def test_the_journey_never_learns_from_the_test_part(album, monkeypatch):
         "fit",
         lambda s, part, **how: looked_at.update(str(i.image) for i in part) or learn(s, part, **how),
     )
-    model = EMM(calibration_folds=2, tol=1.0, evidence=0.1)
-    travel("t", album, Describer.paper(**QUICK), model, lambda *_: None, n_cases=2)
+    run_demo("t", album, Describer(**QUICK), EMM(calibration_folds=2, tol=1.0), lambda *_: None, n_cases=2)
     assert looked_at == {str(item.image) for item in album.split("train")}
 
 
 def test_frequency_is_counted_on_the_training_part_and_captions_are_used_where_given(album, training):
-    held = hold_out(training.annotator, album.split("test"))
+    held = described_test(training.annotator, album.split("test"))
     names = training.bags.tag_names
     rare = [held.bags.captions.sum(axis=0).argsort()[:5].tolist()] * len(training.bags)
     other = training._replace(bags=training.bags.with_tags([[names[c] for c in row] for row in rare], names))
     counts = other.bags.captions.toarray().sum(axis=0)
     expected = top_k_accuracy(held.bags.captions, np.tile(counts, (len(held.bags), 1)), 5)
     scores = scores_of(other, held)
-    assert scores["tag frequency"].top5 == curves_of(other, held)["tag frequency"][4] == expected
+    assert scores["tag frequency"].top_k == curves_of(other, held)["tag frequency"][4] == expected
     own = training.annotator.model.top_region_tags(held.bags, captioned=True)[:, 0]
     assert scores["tagmix"].captioned == (own == held.truth)[held.truth >= 0].mean()
 
@@ -98,13 +97,13 @@ def test_the_loudest_patches_are_shown_loudest_first(tmp_path, training, monkeyp
     boxes = [(20, 12, 4), (10, 4, 4), (2, 12, 4)]
     volume = {"a": [0.0, 5.0, 1.0], "b": [0.0, 1.0, 9.0], "c": [99.0, 0.0, 0.0]}
     monkeypatch.setattr(
-        looks,
-        "_loudness",
+        tag_patches,
+        "_gains",
         lambda _, path, columns: (image, boxes, [np.array(volume[path.name])] * len(columns)),
     )
     tag = training.annotator.model.tag_names_[0]
     items = [Item(tmp_path / "a", (tag,)), Item(tmp_path / "b", (tag,)), Item(tmp_path / "c", ())]
-    found = looks.looks_of(training.annotator, items, [tag])
+    found = tag_patches.patches_of(training.annotator, items, [tag])
     assert [int(patch.max()) for patch in found[tag]] == [90, 200]
     assert [int(patch.min()) for patch in found[tag]] == [90, 200]
 
@@ -113,9 +112,9 @@ def test_a_patch_is_as_loud_as_its_words_and_those_of_its_mirror_image(album, tr
     annotator = training.annotator
     describer = Describer.paper(**QUICK, max_side=90, seed=3, largest_patch=0.25, mirrored=True, nearest=2)
     describer.vocabularies_ = annotator.describer.vocabularies_
-    _, boxes, (loudness,) = looks._loudness(Annotator(describer, annotator.model), album[0].image, [0])
-    words = describer.describe([album[0].image])[0].arrays
-    sides = sample_picture(album[0].image.read_bytes(), describer.config).patches[:, 2]
+    _, boxes, (loudness,) = tag_patches._gains(Annotator(describer, annotator.model), album[0].image, [0])
+    words = describer.describe([album[0].image])[0]
+    sides = sketch(album[0].image.read_bytes(), describer.config).patches[:, 2]
     large = np.flatnonzero(sides >= 12)
     assert len(boxes) == len(loudness) == len(large) > 5
     log = {view: words.E_log_beta for view, words in annotator.model.params_.instances.items()}

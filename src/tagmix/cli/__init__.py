@@ -15,10 +15,10 @@ VERBS = {
     "train": "Learn words and tags from an album of captioned pictures.",
     "annotate": "Tag photos, and the regions in them, with a trained model.",
     "describe": "Turn an album into bags of visual words, for the Python library.",
-    "evaluate": "Measure how well learners tag an album; ends in a page to look at.",
+    "evaluate": "Compare learners on an album and write a page.",
     "network": "Make a ready network, whose features describe regions beside the words.",
-    "reproduce": "Repeat the paper's experiments, rivals beside them; ends in a page to look at.",
-    "demo": "Show the whole journey on the built-in album; ends in a page to look at.",
+    "reproduce": "Repeat the paper's experiments and write a page.",
+    "demo": "Run all steps on a drawn album and write a page.",
 }
 STOPPED, FAILED = 130, 1
 

@@ -125,8 +125,8 @@ def summary(training: Training) -> list[str]:
     in_order = sorted(kappa, key=lambda name: (views.index(view_of(name)), name))
     lines = [f"weight κ of each view: {', '.join(f'{name} {kappa[name]:g}' for name in in_order)}"]
     lines.append(
-        f"top-{default_k(len(model.tag_names_))} accuracy, cross-validated: {model.accuracy_:.3f}; always the "
-        f"most frequent tags: {model.frequency_accuracy_:.3f}"
+        f"top-{default_k(len(model.tag_names_))} accuracy, cross-validated: {model.accuracy_:.3f}; always "
+        f"the most frequent tags: {model.frequency_accuracy_:.3f}"
     )
     tagged = int(useful_pictures(training.bags).sum())
     if tagged < FEW:

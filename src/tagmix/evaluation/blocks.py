@@ -1,7 +1,7 @@
-"""Tags and scores as every metric reads them: checked, sparse and dense alike, a block at a time.
+"""Tags and scores as every metric reads them: checked, sparse or dense, one block at a time.
 
-10,000 pictures × 8,000 tags are 640 MB of scores. A metric adds to them a block of at most ``BLOCK`` numbers
-(16 MB as floats; one row, if a row is longer) with a few copies of it: below 100 MB, however many pictures.
+10,000 pictures × 8,000 tags are 640 MB of scores. A metric needs one more block of at most ``BLOCK`` numbers
+(16 MB as floats; one row, if a row is longer) and a few copies of it: below 100 MB.
 """
 
 from collections.abc import Iterator
@@ -18,10 +18,9 @@ BLOCK = 2**21
 
 
 class Parts(NamedTuple):
-    """What each picture adds to a metric that is a quotient of sums: Σ gain / Σ weight.
+    """The terms of each picture in a metric that is a quotient of sums: Σ gain / Σ weight.
 
-    A picture of weight 0 is left out. To draw pictures again, as intervals and paired tests do, is to sum
-    other rows of these two.
+    A picture of weight 0 is left out. Bootstrap intervals and paired tests sum other rows of these two.
     """
 
     gain: Floats
@@ -29,7 +28,7 @@ class Parts(NamedTuple):
 
 
 def quotient(parts: Parts) -> float:
-    """Return Σ gain / Σ weight; nan where no picture counts, because then nothing was measured.
+    """Return Σ gain / Σ weight; nan if no picture has a weight.
 
     >>> quotient(Parts(np.array([1.0, 0.0]), np.array([2.0, 2.0])))
     0.25
@@ -45,7 +44,7 @@ def checked(tags: Any, scores: Any) -> tuple[Counts, Any]:
     if truth.shape != values.shape:
         raise ParameterError(
             f"tags and scores must have one shape, got {truth.shape} and {values.shape}: score the same "
-            "images and tags."
+            "pictures and tags."
         )
     return truth, values
 
@@ -58,7 +57,7 @@ def indicator(tags: Any) -> Counts:
     """
     if not is_sparse(tags) and np.ndim(tags) != 2:
         raise ParameterError(
-            f"tags must be images × tags, got {np.ndim(tags)} dimension(s): add the other, or put the tags "
+            f"tags must be pictures × tags, got {np.ndim(tags)} dimension(s): add the other, or put the tags "
             "into Bags."
         )
     matrix = csr_array(tags, copy=True) if is_sparse(tags) else csr_array(np.asarray(tags).astype(bool))
@@ -79,7 +78,7 @@ def row_blocks(scores: Any) -> Iterator[tuple[slice, Floats]]:
 
 
 def known(values: Floats) -> Floats:
-    """Return the scores if they are numbers: what is no number has no place in a ranking."""
+    """Return the scores; ParameterError if one is nan, which cannot be ranked."""
     if np.isnan(values).any():
         raise ParameterError("scores must be numbers, got nan: give a picture without a prediction zeros.")
     return values
@@ -94,7 +93,7 @@ def each_row(truth: Counts, scores: Any) -> Iterator[tuple[int, NDArray[np.integ
 
 
 def turned(truth: Counts, scores: Any) -> tuple[Counts, Any]:
-    """Return tags × pictures, so that what ranks tags for a picture ranks pictures for a tag."""
+    """Return tags × pictures, so that a metric of pictures becomes one of tags."""
     return csr_array(truth.T), csr_array(scores.T) if is_sparse(scores) else scores.T
 
 

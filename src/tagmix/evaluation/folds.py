@@ -1,7 +1,7 @@
-"""Parts to learn from and parts to test on, cut between pictures and never through a group of them.
+"""Folds of pictures that keep groups together.
 
-A picture that is in the album twice, or a burst of the same scene, is learnt by heart on one side and
-recognised on the other; pictures of one group are therefore always on the same side.
+A duplicate, or another shot of the same burst, on both sides of a fold leaks the label; pictures of one
+group are therefore always on the same side.
 """
 
 import hashlib
@@ -20,17 +20,17 @@ from tagmix.errors import ParameterError
 
 
 class Fold(NamedTuple):
-    """The numbers of the pictures to learn from and of those to test on, each ascending."""
+    """The numbers of the training and of the test pictures, each ascending."""
 
     train: Ints
     test: Ints
 
 
 def picture_folds(n_pictures: int, n_folds: int = 5, *, seed: int = 0, groups: Any = None) -> list[Fold]:
-    """Return folds in which each picture is tested once; pictures of one group are never parted.
+    """Return folds in which each picture is tested once and groups stay together.
 
-    Groups are dealt out in a random order, the largest first, each to the fold that has the fewest pictures:
-    folds of single pictures differ by at most one. ``groups`` names each picture's group, by any value.
+    Groups are assigned in a random order, the largest first, each to the fold with the fewest pictures: the
+    sizes of folds of single pictures differ by at most one. ``groups`` has each picture's group, any value.
 
     >>> [fold.test.tolist() for fold in picture_folds(4, 2, groups=["a", "b", "b", "a"])]
     [[0, 3], [1, 2]]
@@ -51,7 +51,7 @@ def picture_folds(n_pictures: int, n_folds: int = 5, *, seed: int = 0, groups: A
 def repeated_folds(
     n_pictures: int, n_folds: int = 5, repeats: int = 10, *, seed: int = 0, groups: Any = None
 ) -> list[Fold]:
-    """Return the folds of several shuffles, one after the other; the first are those of ``picture_folds``.
+    """Return the folds of several shuffles; the first are those of ``picture_folds``.
 
     >>> len(repeated_folds(6, 3, repeats=2))
     6
@@ -108,17 +108,17 @@ def checked_folds(folds: Any, n_pictures: int, *, seed: int = 0, groups: Any = N
             example = int(fold.test[group_of[fold.test] == both[0]][0])
             raise ParameterError(
                 f"no picture or group may be on both sides, got picture {example} of fold {i} tested and "
-                "its like learnt from: cut with picture_folds."
+                "its like trained on: use picture_folds."
             )
     return made
 
 
 def _check_count(name: str, n_folds: Any, n_groups: int) -> None:
-    """Refuse a number of folds that is none, in the words of who was given it."""
+    """Refuse an invalid number of folds, with the name of the argument."""
     number = int(n_folds) if isinstance(n_folds, Integral) else 0
     if 2 <= number <= n_groups:
         return
-    way_out = "5 is usual." if number < 2 else "cut into fewer folds, or bring more pictures."
+    way_out = "5 is usual." if number < 2 else "use fewer folds, or more pictures."
     raise ParameterError(
         f"{name} must be a whole number from 2 to the {n_groups} pictures or groups, got {n_folds!r:.60}: "
         f"{way_out}"
@@ -126,7 +126,7 @@ def _check_count(name: str, n_folds: Any, n_groups: int) -> None:
 
 
 def _numbers(index: Any, n_pictures: int) -> Ints:
-    """Return the numbers of the pictures that a mask or a list stands for."""
+    """Return the picture numbers of a mask or a list."""
     array = np.asarray(index)
     if array.dtype == bool and array.shape == (n_pictures,):
         return np.flatnonzero(array)
@@ -134,7 +134,7 @@ def _numbers(index: Any, n_pictures: int) -> Ints:
     if not fits or array.min() < 0 or array.max() >= n_pictures:
         raise ParameterError(
             f"each side of a fold must be some of the numbers 0 to {n_pictures - 1}, got {index!r:.60}: "
-            "number the pictures, at least one a side."
+            "number the pictures, at least one per side."
         )
     return array.astype(np.int64)
 
@@ -162,7 +162,7 @@ def _in_order(labels: Any) -> Ints:
 
 
 def _prints(bags: Bags) -> Iterator[str]:
-    """Yield marks that pictures share whose regions and features are the same numbers in the same order."""
+    """Yield digests that are equal if regions and features have the same numbers in the same order."""
     views: list[Any] = list(bags.views.values())
     whole = list(bags.pictures.values())
     for i, (start, stop) in enumerate(pairwise(bags.offsets.tolist())):
@@ -179,7 +179,7 @@ def _prints(bags: Bags) -> Iterator[str]:
 
 
 def _rows(view: Any, start: int, stop: int) -> tuple[Any, ...]:
-    """Return the arrays that these rows are made of."""
+    """Return the arrays of these rows."""
     if not is_sparse(view):
         return (view[start:stop],)
     first, last = view.indptr[start], view.indptr[stop]

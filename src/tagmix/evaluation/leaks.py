@@ -1,4 +1,4 @@
-"""Does anything of the answers to the test reach the learner before it? A test for whole procedures."""
+"""Detect label leakage: whether the captions of test pictures reach what a procedure learns."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,18 +10,18 @@ from sklearn.base import clone
 from tagmix.arrays import Ints, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
-from tagmix.evaluation.protocol import Grid, choose
+from tagmix.evaluation.selection import Grid, choose
 
 Procedure = Callable[[Bags, Ints, Ints], Any]
 
 
 def leaks(procedure: Procedure, bags: Bags, test: Any, *, seed: int = 0, shuffles: int = 3) -> bool:
-    """Return whether other captions of the test pictures change what the procedure learns.
+    """Return whether changed captions of the test pictures change what the procedure learns.
 
     ``procedure(bags, train, test)`` may do anything: choose settings, learn, predict. It returns what it
-    learnt (numbers, arrays, dicts, lists of them), which must stay the same to the bit. Captions are dealt
-    out anew among the test pictures and under exchanged names, so that a leak of mere tag frequencies shows
-    too. A leak that none of the ``shuffles`` happens to change stays unseen.
+    learnt (numbers, arrays, dicts, lists of them), which must stay the same to the bit. Captions are permuted
+    among the test pictures and tags are renamed, so that a leak of tag frequencies is detected too. A leak
+    that none of the ``shuffles`` changes is not detected.
     """
     held = np.zeros(len(bags), dtype=bool)
     held[np.asarray(test)] = True
@@ -38,16 +38,17 @@ def leaks(procedure: Procedure, bags: Bags, test: Any, *, seed: int = 0, shuffle
 
 
 def learning(learner: Any, grid: Grid | None = None, *, folds: int = 3) -> Procedure:
-    """Return the procedure that chooses and fits as ``compare`` does, to be searched for leaks.
+    """Return the procedure that chooses and fits as ``compare`` does, to be checked for leakage.
 
-    Here the test pictures keep their captions, unlike in ``compare``: a learner that peeks is to be caught.
+    Here the test pictures keep their captions, unlike in ``compare``, so that a learner that reads them is
+    caught.
     """
 
     def procedure(bags: Bags, train: Ints, test: Ints) -> Any:
-        params = {} if grid is None else choose(learner, grid, bags[train], folds).params
+        params = {} if grid is None else choose(learner, grid, bags[train], folds).setting
         fitted = clone(learner).set_params(**params).fit(bags[train])
-        ask = getattr(fitted, "decision_scores", None) or fitted.predict_proba
-        return params, _arrays(vars(fitted)), np.asarray(ask(bags[test]))
+        score = getattr(fitted, "decision_scores", None) or fitted.predict_proba
+        return params, _arrays(vars(fitted)), np.asarray(score(bags[test]))
 
     return procedure
 
@@ -65,7 +66,7 @@ def _arrays(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _relabelled(bags: Bags, tested: Ints, rng: np.random.Generator) -> Bags:
-    """Return the same pictures with the captions of the tested ones dealt out anew."""
+    """Return the same pictures with the captions of the tested ones permuted."""
     tags = bags.captions
     place = np.arange(len(bags))
     place[tested] = rng.permutation(tested)
@@ -74,7 +75,7 @@ def _relabelled(bags: Bags, tested: Ints, rng: np.random.Generator) -> Bags:
     changed = csr_array((moved.data, (moved.row, columns)), shape=tags.shape)
     if abs(changed - tags).sum() == 0:
         raise ParameterError(
-            "the test pictures must have captions that can be told apart, got all alike: test other pictures."
+            "the test pictures must have different captions, got equal ones: test other pictures."
         )
     return bags.with_tags(changed, bags.tag_names)
 

@@ -1,9 +1,9 @@
-"""The metrics by name: each one function, each checkable by hand.
+"""The metrics by name.
 
 ``METRICS`` read tags and scores that rank (any numbers), ``PROBABILITY_METRICS`` tags and probabilities of
-each tag. All are called ``metric(tags, scores, k)``, so that a report can make a column of each; a metric
-that shows no tags ignores ``k``. ``PICTURE_PARTS`` says what each picture adds, for those metrics that are
-sums over pictures: intervals and paired tests draw pictures from it.
+each tag. All are called ``metric(tags, scores, k)``; metrics of whole rankings ignore ``k``.
+``PICTURE_PARTS`` has the terms of each picture, for metrics that are sums over pictures: intervals and paired
+tests resample them.
 """
 
 from collections.abc import Callable

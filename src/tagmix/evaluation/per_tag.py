@@ -1,9 +1,9 @@
-"""Metrics that count every tag alike, rare or common: the field's own way to report Corel5k.
+"""Metrics with equal weight for every tag, rare or common, as usual for Corel5k.
 
-Each picture is shown its k best tags (5 in the literature). Means run over the tags that occur in the part
-being tested (some 260 of the 374 of Corel5k): a tag that nobody could find is not held against a learner. A
-tag that occurs and is never shown has precision 0, not "undefined": to leave it out would reward a learner
-for showing few tags. A tag that never occurs is left out, even if it is shown.
+The k best tags of each picture are shown (5 in the literature). Means are over the tags that occur in the
+test part (some 260 of the 374 of Corel5k). A tag that occurs and is never shown has precision 0, not
+"undefined": leaving it out would reward learners that show few different tags. A tag that never occurs is
+left out, even if it is shown.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from tagmix.evaluation.top_k import shown
 
 
 class TagCounts(NamedTuple):
-    """For each tag: in how many pictures it was shown rightly, was shown, and is given."""
+    """Per tag: the number of pictures for which it is shown and right, shown, and given."""
 
     hits: Ints
     shown: Ints
@@ -23,12 +23,12 @@ class TagCounts(NamedTuple):
 
     @property
     def precision(self) -> Floats:
-        """The share of showings that were right; 0 for tags never shown."""
+        """The precision of each tag; 0 for tags that are never shown."""
         return _share(self.hits, self.shown)
 
     @property
     def recall(self) -> Floats:
-        """The share of pictures with the tag that were shown it; 0 for tags that never occur."""
+        """The recall of each tag; 0 for tags that never occur."""
         return _share(self.hits, self.given)
 
     @property
@@ -38,12 +38,12 @@ class TagCounts(NamedTuple):
 
     @property
     def occurs(self) -> Any:
-        """Which tags the pictures have: those that means run over."""
+        """Which tags occur: means are over these."""
         return self.given > 0
 
 
 def tag_counts(tags: Any, scores: Any, k: int = 5) -> TagCounts:
-    """Return how often each tag was right, shown and given.
+    """Return how often each tag is right, shown and given.
 
     >>> tag_counts(np.array([[1, 0], [1, 1]]), np.array([[0.9, 0.1], [0.9, 0.1]]), 1).recall.tolist()
     [1.0, 0.0]
@@ -105,7 +105,7 @@ def macro_f1(tags: Any, scores: Any, k: int = 5) -> float:
 
 
 def n_plus(tags: Any, scores: Any, k: int = 5) -> int:
-    """Return N+: how many tags are found in at least one picture.
+    """Return N+: the number of tags that are found in at least one picture.
 
     >>> n_plus(np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.1], [0.9, 0.1]]), 1)
     1

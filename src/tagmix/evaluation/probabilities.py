@@ -1,4 +1,4 @@
-"""Metrics of predictions that claim to be probabilities: whether they are true, how sharp, what they show."""
+"""Metrics of probabilities: calibration, sharpness, and the tags that are selected by them."""
 
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
@@ -9,7 +9,7 @@ from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.errors import ParameterError
 from tagmix.evaluation.blocks import Parts, checked, dense, indicator, known, quotient, row_blocks
 
-DIGITS = 10  # binary digits that tell two probabilities apart where bins of equal mass are made
+DIGITS = 10  # binary digits by which probabilities are sorted into bins of equal mass
 SMALLEST = 64  # probabilities below 2^-64 are one
 
 
@@ -23,7 +23,7 @@ def calibration_error(
     (as many pairs in each; pairs that agree in their first 10 binary digits stay together, so there may be
     fewer) or equal ``width`` (of 1 / ``bins``; with many tags nearly all pairs are in the first).
 
-    These are probabilities of each tag, not shares that sum to 1 over tags. One bin: said 0.5, true 1/4.
+    These are probabilities of each tag, not shares that sum to 1 over tags. One bin, 0.5 against 1/4:
 
     >>> calibration_error(np.array([[1, 0], [0, 0]]), np.array([[0.6, 0.4], [0.6, 0.4]]), bins=1)
     0.25
@@ -38,7 +38,7 @@ def calibration_error(
 
 
 class Bins(NamedTuple):
-    """Of each bin of probability: how many pairs (picture, tag), the sum said of them, how many are true."""
+    """Per bin: the number of pairs (picture, tag), the sum of their probabilities, and how many are true."""
 
     pairs: Floats
     said: Floats
@@ -46,13 +46,13 @@ class Bins(NamedTuple):
 
     @property
     def error(self) -> float:
-        """The expected calibration error, Σ |said − right| / Σ pairs; nan without a pair."""
+        """The expected calibration error, Σ |said − right| / Σ pairs; nan without pairs."""
         total = self.pairs.sum()
         return float(np.abs(self.said - self.right).sum() / total) if total else float("nan")
 
 
 def reliability(tags: Any, probabilities: Any, bins: int = 10) -> Bins:
-    """Return what was said and what is true of all pairs (picture, tag), in bins of equal width.
+    """Return predicted and observed frequencies of all pairs (picture, tag), in bins of equal width.
 
     Bin i has the probabilities from i / ``bins`` up to but not with (i + 1) / ``bins``; 1 is in the last one.
     Sums, not means: bins of several folds are added. Their ``error`` is that of ``calibration_error`` with
@@ -65,11 +65,11 @@ def reliability(tags: Any, probabilities: Any, bins: int = 10) -> Bins:
     return Bins(*_sums(tags, probabilities, int(bins)))
 
 
-class Worth(NamedTuple):
-    """What each picture adds to measures of the tags that were thought worth showing, any number of them.
+class Selection(NamedTuple):
+    """The terms of each picture in metrics of the selected tags, any number of them.
 
-    ``precision``: the share of them that are right; ``recall``: the share of the right tags that are among
-    them; ``shown``: how many a picture; ``none``: the share of pictures without any.
+    ``precision``: the share of them that are right; ``recall``: the share of the right tags that are
+    selected; ``shown``: their number per picture; ``none``: the share of pictures without any.
     """
 
     precision: Parts
@@ -78,17 +78,19 @@ class Worth(NamedTuple):
     none: Parts
 
 
-def worth_parts(tags: Any, shown: Any) -> Worth:
-    """Return what each picture adds, from tags and tags shown, pictures × tags of 0 and 1.
+def selection_parts(tags: Any, shown: Any) -> Selection:
+    """Return the terms of each picture, from tags and selected tags, pictures × tags of 0 and 1.
 
-    >>> worth = worth_parts(np.array([[1, 1, 0], [1, 0, 0]]), np.array([[0, 1, 1], [0, 0, 0]]))
-    >>> [round(quotient(parts), 2) for parts in worth]
+    >>> selection = selection_parts(np.array([[1, 1, 0], [1, 0, 0]]), np.array([[0, 1, 1], [0, 0, 0]]))
+    >>> [round(quotient(parts), 2) for parts in selection]
     [0.5, 0.33, 1.0, 0.5]
     """
     truth, seen = checked(tags, indicator(shown))
     hits, given, n = (_of_pictures(matrix) for matrix in (truth.multiply(seen), truth, seen))
     each = np.ones(len(n))
-    return Worth(Parts(hits, n), Parts(hits, given), Parts(n, each), Parts((n == 0).astype(np.float64), each))
+    return Selection(
+        Parts(hits, n), Parts(hits, given), Parts(n, each), Parts((n == 0).astype(np.float64), each)
+    )
 
 
 def _of_pictures(matrix: Any) -> Floats:
@@ -115,7 +117,7 @@ def share_of_zeros(scores: Any) -> float:
 
 
 def effective_tags(probabilities: Any) -> float:
-    """Return how many tags a prediction is spread over: exp(entropy), mean over pictures.
+    """Return the effective number of tags of a prediction: exp(entropy), mean over pictures.
 
     Rows are scaled to sum to 1; rows of zeros are left out. Two equal tags are 2, one certain tag is 1.
 
@@ -126,7 +128,7 @@ def effective_tags(probabilities: Any) -> float:
 
 
 def effective_parts(probabilities: Any) -> Parts:
-    """Return what each picture adds to ``effective_tags``."""
+    """Return the terms of each picture in ``effective_tags``."""
     values = probabilities.tocsr() if is_sparse(probabilities) else np.asarray(probabilities)
     gain, weight = np.zeros(values.shape[0]), np.zeros(values.shape[0])
     for rows, part in row_blocks(values):
@@ -143,7 +145,7 @@ def effective_parts(probabilities: Any) -> Parts:
 
 
 def _sums(tags: Any, probabilities: Any, bins: int | None) -> Floats:
-    """Return pairs, said and true of each bin (or of each cell, from which bins are made), 3 × bins."""
+    """Return pairs, predicted sums and true pairs of each bin (or cell of bins), 3 × bins."""
     truth, values = checked(tags, probabilities)
     size = bins or (SMALLEST << DIGITS) + 2
     sums = np.zeros((3, size))
@@ -164,7 +166,7 @@ def _sums(tags: Any, probabilities: Any, bins: int | None) -> Floats:
 def _cells(probabilities: Floats) -> Ints:
     """Return the number of each probability's cell: its exponent and first binary digits, 0 for none.
 
-    The bits of positive floats are ordered as the floats are: so few cells stand for a sorted copy.
+    The bits of positive floats have the order of the floats, so that a few cells replace a sorted copy.
     """
     bits = probabilities.view(np.int64) >> (52 - DIGITS)  # negative for −0, which is a 0 too
     return np.maximum(bits - ((1023 - SMALLEST) << DIGITS) + 1, 0)

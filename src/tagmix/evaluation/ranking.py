@@ -1,7 +1,7 @@
-"""Metrics of the whole ranking, not only of what is shown.
+"""Metrics of the whole ranking, not only of the tags shown.
 
-Equal scores share the worst place of their group, as in scikit-learn: a learner that says the same of all
-tags gains nothing by their order. One row is sorted at a time.
+Equal scores share the worst rank of their group, as in scikit-learn: a constant score gains nothing by the
+order of tags. One row is sorted at a time.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from tagmix.evaluation.blocks import Parts, checked, each_row, quotient, turned
 def mean_average_precision_of_pictures(tags: Any, scores: Any) -> float:
     """Return the mean over pictures with tags of the average precision of their ranking of tags.
 
-    A picture's own tags are in the places 1 and 3: (1/1 + 2/3) / 2.
+    The right tags have ranks 1 and 3: (1/1 + 2/3) / 2.
 
     >>> round(mean_average_precision_of_pictures(np.array([[1, 0, 1]]), np.array([[0.9, 0.5, 0.1]])), 4)
     0.8333
@@ -28,8 +28,8 @@ def mean_average_precision_of_pictures(tags: Any, scores: Any) -> float:
 def mean_average_precision_of_tags(tags: Any, scores: Any) -> float:
     """Return the mean over tags that occur of the average precision of their ranking of pictures.
 
-    It compares scores between pictures, which a metric of pictures never does. The first tag's picture is
-    in place 1, the second tag's in place 2: (1 + 1/2) / 2.
+    It compares scores between pictures, unlike a metric of pictures. The first tag's picture has rank 1, the
+    second tag's rank 2: (1 + 1/2) / 2.
 
     >>> mean_average_precision_of_tags(np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.5], [0.1, 0.4]]))
     0.75
@@ -38,7 +38,7 @@ def mean_average_precision_of_tags(tags: Any, scores: Any) -> float:
 
 
 def ranking_loss(tags: Any, scores: Any) -> float:
-    """Return the share of pairs (own tag, other tag) in the wrong order, mean over pictures; 0 is best.
+    """Return the share of pairs (right tag, wrong tag) in the wrong order, mean over pictures; 0 is best.
 
     Pictures with no tag or all tags have no such pair and are left out; equal scores are in the wrong order.
 
@@ -49,7 +49,7 @@ def ranking_loss(tags: Any, scores: Any) -> float:
 
 
 def coverage(tags: Any, scores: Any) -> float:
-    """Return how many tags must be shown to show all own tags, mean over pictures with tags; few is best.
+    """Return the number of tags to show until all right ones are shown, mean over pictures with tags.
 
     >>> coverage(np.array([[1, 0, 1], [1, 0, 0]]), np.array([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]]))
     2.0
@@ -58,19 +58,19 @@ def coverage(tags: Any, scores: Any) -> float:
 
 
 def picture_precision_parts(tags: Any, scores: Any) -> Parts:
-    """Return what each picture adds to ``mean_average_precision_of_pictures``."""
+    """Return the terms of each picture in ``mean_average_precision_of_pictures``."""
     return _by_row(*checked(tags, scores), _average_precision)
 
 
 def loss_parts(tags: Any, scores: Any) -> Parts:
-    """Return what each picture adds to ``ranking_loss``."""
+    """Return the terms of each picture in ``ranking_loss``."""
     truth, values = checked(tags, scores)
     parts = _by_row(truth, values, _loss)
     return Parts(parts.gain, parts.weight * (np.diff(truth.indptr) < truth.shape[1]))
 
 
 def coverage_parts(tags: Any, scores: Any) -> Parts:
-    """Return what each picture adds to ``coverage``."""
+    """Return the terms of each picture in ``coverage``."""
     return _by_row(*checked(tags, scores), lambda places, hits, n: float(places.max()))
 
 
@@ -84,7 +84,7 @@ def _by_row(truth: Counts, scores: Any, measure: Callable[[Ints, Ints, int], flo
 
 
 def _standing(own: NDArray[np.integer], values: Floats) -> tuple[Ints, Ints]:
-    """Return for each own column, worst first: how many are at least as good, and how many of these are own.
+    """Return, for each right column, worst first: its rank, and its rank among the right ones.
 
     >>> [x.tolist() for x in _standing(np.array([0, 2]), np.array([0.9, 0.5, 0.1]))]
     [[3, 1], [2, 1]]

@@ -31,7 +31,8 @@ def coordinate_search(
     objective may have several maxima, and ridges along no single axis. No setting is tried twice; of equals
     the earlier wins. ``progress`` is called with the number of settings tried so far.
 
-    >>> found = coordinate_search({"x": range(9), "y": range(9)}, {"x": 4, "y": 4}, lambda s: -abs(s["x"] - 2))
+    >>> axes = {"x": range(9), "y": range(9)}
+    >>> found = coordinate_search(axes, {"x": 4, "y": 4}, lambda s: -abs(s["x"] - 2))
     >>> found.setting, found.value, len(found.tried)
     ({'x': 2, 'y': 4}, 0, 7)
     """

@@ -1,8 +1,8 @@
-"""How sure a mean is, and whether one learner is better than another: intervals and paired tests.
+"""Confidence intervals and paired tests.
 
-Over folds there are few numbers and Student's t; over pictures there are many, and they are drawn again
-(bootstrap) or exchanged between the two learners (permutation). A test over pictures holds for these trained
-learners on pictures like these; it does not say what another training part would have done.
+Over folds there are few numbers, for Student's t; over pictures there are many, which are resampled
+(bootstrap) or exchanged between two learners (permutation). A test over pictures holds for these trained
+learners on similar pictures; it does not cover other training parts.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ class Interval(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """First learner minus second, its interval, and how often chance alone would differ as much."""
+    """First learner minus second, its interval, and the p-value."""
 
     mean: float
     low: float
@@ -37,8 +37,8 @@ class Difference(NamedTuple):
 def t_interval(values: Any, *, level: float = 0.95, test_share: float = 0.0) -> Interval:
     """Return the mean over folds and its interval by Student's t.
 
-    Folds that share what they learnt from are not independent, and the plain interval is too short.
-    ``test_share``, pictures tested / pictures learnt from, widens it as Nadeau and Bengio (2003, "Inference
+    Folds that share training pictures are not independent, and the plain interval is too short.
+    ``test_share``, test pictures / training pictures, widens it as Nadeau and Bengio (2003, "Inference
     for the generalization error") do: the variance is s²·(1 / folds + test_share).
 
     1 ± 12.706·√(1/2), of the two values 0 and 2 (s = √2): 1 ± 12.706.
@@ -57,7 +57,7 @@ def t_interval(values: Any, *, level: float = 0.95, test_share: float = 0.0) -> 
 
 
 def bootstrap_interval(parts: Parts, *, draws: int = DRAWS, seed: int = 0, level: float = 0.95) -> Interval:
-    """Return the metric and its interval over pictures drawn again, with replacement.
+    """Return the metric and its bootstrap interval over pictures.
 
     >>> bootstrap_interval(Parts(np.array([1.0, 1.0]), np.array([2.0, 2.0])))
     Interval(mean=0.5, low=0.5, high=0.5)
@@ -70,7 +70,7 @@ def bootstrap_interval(parts: Parts, *, draws: int = DRAWS, seed: int = 0, level
 def paired_bootstrap(
     first: Parts, second: Parts, *, draws: int = DRAWS, seed: int = 0, level: float = 0.95
 ) -> Difference:
-    """Return the difference of two learners over the same pictures, drawn again together.
+    """Return the difference of two learners over the same bootstrap samples of pictures.
 
     p is twice the share of draws on the wrong side of 0 (or at it), never above 1.
 
@@ -91,7 +91,7 @@ def paired_bootstrap(
 
 
 def permutation_test(first: Parts, second: Parts, *, draws: int = 9999, seed: int = 0) -> float:
-    """Return p of the hypothesis that the learners could be exchanged on any picture.
+    """Return p of the hypothesis that the learners are exchangeable on every picture.
 
     Each picture's results are exchanged or not: all ways if there are no more than ``draws``, else ``draws``
     random ones and the one that was observed. Better on 3 of 3 pictures by the same amount: 2 of 8 ways.
@@ -136,7 +136,7 @@ def sign_test(first: Parts, second: Parts) -> float:
 
 
 def _drawn(many: list[Parts], draws: int, seed: int) -> Floats:
-    """Return the metric of each of many over the same draws of pictures; nan where a draw has no weight."""
+    """Return the metric of each over the same bootstrap samples; nan if a sample has no weight."""
     if draws < 1:
         raise ParameterError(f"draws must be >= 1, got {draws}: 2000 are enough for an interval.")
     rng, n = np.random.default_rng(seed), len(many[0].gain)
@@ -162,7 +162,7 @@ def _bits(numbers: Any, n: int) -> Any:
 
 
 def _ends(values: Floats, level: float) -> tuple[float, float]:
-    """Return the interval that holds this share of the values, as much left out below as above."""
+    """Return the central interval that holds this share of the values."""
     values = values[~np.isnan(values)]
     if not len(values):
         return float("nan"), float("nan")
@@ -171,7 +171,7 @@ def _ends(values: Floats, level: float) -> tuple[float, float]:
 
 
 def _counted(parts: Parts) -> Parts:
-    """Return the pictures that count: the others would only make draws of fewer."""
+    """Return the pictures with a weight."""
     return Parts(parts.gain[parts.weight > 0], parts.weight[parts.weight > 0])
 
 

@@ -1,4 +1,4 @@
-"""Metrics of the k best tags: what a user sees of a ranking."""
+"""Metrics of the k best tags of each picture."""
 
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -12,9 +12,9 @@ from tagmix.evaluation.blocks import Parts, checked, dense, indicator, known, qu
 
 
 def check_k(k: Any) -> None:
-    """Refuse a number of tags that is none."""
+    """Refuse an invalid number of tags."""
     if not isinstance(k, Integral) or k < 1:
-        raise ParameterError(f"k must be a whole number >= 1, got {k!r}: ask for one tag or more.")
+        raise ParameterError(f"k must be a whole number >= 1, got {k!r}: pass 1 or more.")
 
 
 def default_k(n_tags: int) -> int:
@@ -35,7 +35,9 @@ def top_tags(scores: Any, k: int) -> Ints:
     check_k(k)
     values = scores.tocsr() if is_sparse(scores) else np.asarray(scores)
     if values.ndim != 2:
-        raise ParameterError(f"scores must be images × tags, got {values.ndim} dimension(s): add the other.")
+        raise ParameterError(
+            f"scores must be pictures × tags, got {values.ndim} dimension(s): add the other."
+        )
     best = np.empty((values.shape[0], min(k, values.shape[1])), dtype=np.int64)
     for rows, part in row_blocks(values):
         best[rows] = _best(part, best.shape[1])
@@ -43,7 +45,7 @@ def top_tags(scores: Any, k: int) -> Ints:
 
 
 def _best(values: Floats, k: int) -> Ints:
-    """Return the k best columns of each row; a partition finds them, so that only k are sorted."""
+    """Return the k best columns of each row; only these are sorted, after a partition."""
     if k == 0 or 2 * k > values.shape[1] or np.isnan(values).any():
         return np.argsort(-values, axis=1, kind="stable")[:, :k]
     last = -np.partition(-values, k - 1, axis=1)[:, k - 1 : k]
@@ -56,7 +58,7 @@ def _best(values: Floats, k: int) -> Ints:
 
 
 class Shown(NamedTuple):
-    """The k best tags of each picture, which of them are its own, and all that are its own."""
+    """The k best tags of each picture, which of them are right, and all right tags."""
 
     best: Ints
     hit: NDArray[np.bool_]
@@ -69,7 +71,7 @@ class Shown(NamedTuple):
 
 
 def shown(tags: Any, scores: Any, k: int) -> Shown:
-    """Return what a user sees who is shown k tags a picture; nan is refused."""
+    """Return the k best tags of each picture; nan is refused."""
     truth, values = checked(tags, scores)
     best = top_tags(values, k)
     hit = np.zeros(best.shape, dtype=bool)
@@ -82,8 +84,8 @@ def shown(tags: Any, scores: Any, k: int) -> Shown:
 def top_k_accuracy(tags: Any, scores: Any, k: int = 5) -> float:
     """Return the micro-averaged F1 of the k best tags: the paper's Top-k accuracy.
 
-    2·hits / (k·images + tags given): below 1 even for a perfect ranking, unless every image has
-    exactly k tags; ``top_k_ceiling`` says how far. Images without tags count what they were shown.
+    2·hits / (k·pictures + tags given): below 1 even for a perfect ranking (``top_k_ceiling``), unless every
+    picture has exactly k tags. Pictures without tags count with the tags shown.
 
     >>> top_k_accuracy(np.array([[1, 0, 0], [1, 1, 0]]), np.array([[0.9, 0.1, 0], [0.2, 0.3, 0.5]]), 2)
     0.5714285714285714
@@ -93,13 +95,13 @@ def top_k_accuracy(tags: Any, scores: Any, k: int = 5) -> float:
 
 
 def top_k_parts(tags: Any, scores: Any, k: int = 5) -> Parts:
-    """Return what each picture adds to ``top_k_accuracy``: 2·hits, and tags shown and given."""
+    """Return the terms of each picture in ``top_k_accuracy``: 2·hits, and tags shown and given."""
     seen = shown(tags, scores, k)
     return Parts(2.0 * seen.hit.sum(axis=1), (seen.given + seen.best.shape[1]).astype(np.float64))
 
 
 def top_k_ceiling(tags: Any, k: int = 5) -> float:
-    """Return the top-k accuracy of a perfect ranking: what the best learner could reach.
+    """Return the top-k accuracy of a perfect ranking, the maximum.
 
     One tag and three tags, two shown: 1 + 2 hits, 2·3 / (2·2 + 4).
 
@@ -114,7 +116,7 @@ def top_k_ceiling(tags: Any, k: int = 5) -> float:
 
 
 def precision_at_k(tags: Any, scores: Any, k: int = 5) -> float:
-    """Return the share of the k tags shown that are right, mean over pictures; without tags it is 0.
+    """Return the share of the k tags shown that are right, mean over pictures; 0 without tags.
 
     >>> precision_at_k(np.array([[1, 0, 0], [1, 1, 0]]), np.array([[0.9, 0.1, 0], [0.2, 0.3, 0.5]]), 2)
     0.5
@@ -123,7 +125,7 @@ def precision_at_k(tags: Any, scores: Any, k: int = 5) -> float:
 
 
 def precision_parts(tags: Any, scores: Any, k: int = 5) -> Parts:
-    """Return what each picture adds to ``precision_at_k``."""
+    """Return the terms of each picture in ``precision_at_k``."""
     seen = shown(tags, scores, k)
     return Parts(seen.hit.sum(axis=1) / max(1, seen.hit.shape[1]), np.ones(len(seen.hit)))
 
@@ -131,8 +133,8 @@ def precision_parts(tags: Any, scores: Any, k: int = 5) -> Parts:
 def ndcg_at_k(tags: Any, scores: Any, k: int = 5) -> float:
     """Return the normalised discounted cumulative gain of the k best tags, mean over pictures with tags.
 
-    A right tag in place r counts 1 / log2(1 + r); the sum is divided by that of the best ranking. One tag of
-    its own in the second place of two shown, 1 / log2(3):
+    A right tag of rank r counts 1 / log2(1 + r); the sum is divided by that of the best ranking. One right
+    tag at rank 2 of two shown, 1 / log2(3):
 
     >>> round(ndcg_at_k(np.array([[0, 1, 0]]), np.array([[0.9, 0.5, 0.1]]), 2), 4)
     0.6309
@@ -141,7 +143,7 @@ def ndcg_at_k(tags: Any, scores: Any, k: int = 5) -> float:
 
 
 def ndcg_parts(tags: Any, scores: Any, k: int = 5) -> Parts:
-    """Return what each picture adds to ``ndcg_at_k``."""
+    """Return the terms of each picture in ``ndcg_at_k``."""
     seen = shown(tags, scores, k)
     size = seen.hit.shape[1]
     places = 1.0 / np.log2(np.arange(2.0, size + 2.0))
@@ -162,12 +164,12 @@ def region_top_k_accuracy(truth: Any, scores: Any, k: int = 1) -> float:
 
 
 def region_parts(truth: Any, scores: Any, k: int = 1) -> Parts:
-    """Return what each region adds to ``region_top_k_accuracy``."""
+    """Return the terms of each region in ``region_top_k_accuracy``."""
     own, best = np.asarray(truth), top_tags(scores, k)
     n_tags = np.shape(scores)[1]
     if own.shape != (len(best),) or (own.size and own.dtype.kind not in "iu"):
         raise ParameterError(
-            f"truth must be {len(best)} whole numbers, one a region, got {own.dtype} of shape {own.shape}: "
+            f"truth must be {len(best)} whole numbers, one per region, got {own.dtype} of shape {own.shape}: "
             "give the column of each region's tag, or -1."
         )
     if own.size and not -1 <= own.min() <= own.max() < n_tags:

@@ -111,6 +111,7 @@ class ContextEMM(MixtureEstimator):
     True
     """
 
+    reads_pictures: ClassVar[bool] = True
     EXPERT_KINDS: ClassVar[dict[str, type]] = {**EXPERT_KINDS}
     SCHEMA: ClassVar[dict[str, Any]] = {
         "prior_": Part(

@@ -45,7 +45,8 @@ class Corpus:
     def __post_init__(self) -> None:
         self.shards = list(self.bags.shards(shard_size(self.bags, self.settings.hard, self.memory)))
         n = len(self.shards)
-        self.shares, self.deltas, self.entries, self.views = ([None] * n for _ in range(4))
+        self.shares, self.deltas = [None] * n, [None] * n
+        self.entries, self.views = [None] * n, [None] * n
 
     def posteriors(self, params: Params) -> Iterator[tuple[Bags, estep.Posterior, estep.Views]]:
         """Yield each shard, its captioned posterior, started where the last one ended, and its views."""

@@ -75,8 +75,8 @@ def _indicator(y: Any, known: Sequence[str] | None) -> tuple[Any, Sequence[str] 
     unknown = [label for label in labels if label not in column_of]
     if unknown:
         raise BagsError(
-            f"y must hold labels that the model was fitted with, got {unknown[0]!r}: leave these pictures out, "
-            "or fit with them."
+            f"y must hold labels that the model was fitted with, got {unknown[0]!r}: leave these pictures "
+            "out, or fit with them."
         )
     indicator = np.zeros((len(labels), len(names)), dtype=bool)
     indicator[np.arange(len(labels)), [column_of[label] for label in labels]] = True

@@ -45,6 +45,7 @@ class Explained(NamedTuple):
 class MixtureEstimator(BagsEstimator, ABC):
     """An estimator that explains every region by one tag; subclasses learn, and explain one shard."""
 
+    SCHEMA: ClassVar[dict[str, Any]] = {}
     reads_dense: ClassVar[bool] = True
     memory_mb: float
     n_jobs: int | None
@@ -175,7 +176,9 @@ class MixtureEstimator(BagsEstimator, ABC):
         super().set_params(**params)
         if "n_jobs" in params and hasattr(self, "settings_"):
             check_n_jobs(self.n_jobs)
-            vars(self).update(rewired_state(vars(self), self.settings_.kernels, n_threads_of(self.n_jobs)))
+            state = rewired_state(dict(vars(self)), self.settings_.kernels, n_threads_of(self.n_jobs))
+            for name, value in state.items():
+                setattr(self, name, value)
         return self
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The page of an album: held-out pictures with what the model found in them, and how good that is."""
+"""The page of an album: test pictures with their annotations, and the accuracy of these."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from tagmix.report import figures, page
-from tagmix.report.album_results import RGB, AlbumResults, Case, Score, TagLook
+from tagmix.report.album_results import RGB, AlbumResults, Case, Score, TagPatches
 from tagmix.report.overlay import Mark, overlay
 from tagmix.report.style import ACCENT, INK, MUTED, QUIET
 
@@ -19,33 +19,28 @@ PHONE = 360
 PATCH = 48
 QUALITY = 85
 FEWEST_RANKED, MOST_RANKED = 8, 12
-COLUMNS = (
-    "",
-    "Top-5 accuracy of a picture's tags",
-    "Regions right, no caption",
-    "Regions right, caption given",
-)
-# What results may be called by method; other keys are shown under their own names.
+COLUMNS = ("", "Top-{k} accuracy", "Regions right, no caption", "Regions right, caption given")
+# The labels of methods; others are shown under their own names.
 METHODS = {
     "tagmix": ("tagmix", "this model", "strong"),
-    "tag frequency": ("Tag frequency alone", "always the most frequent tags", "quiet"),
-    "chance": ("Chance", "tags at random; of the caption, if given", "quiet"),
+    "tag frequency": ("Tag frequency", "always the most frequent tags", "quiet"),
+    "chance": ("Chance", "random tags; of the caption, if given", "quiet"),
     "ceiling": ("Ceiling", "a perfect ranking of tags", "quiet"),
 }
 LINES = {"tagmix": (ACCENT, "-"), "tag frequency": (MUTED, "--"), "ceiling": (INK, ":")}
 
 
 def album_page(results: AlbumResults, written_by: str) -> str:
-    """Return the whole page; ``scores`` must have a "tagmix" and may have the other keys of ``METHODS``.
+    """Return the page; ``scores`` must have a "tagmix" and may have the other keys of ``METHODS``.
 
-    What is not known is left out: marks and region scores without truth, sections without content. The
-    history of the bound is taken as the learner keeps it, in nats for all training pictures together.
+    Unknown parts are left out: marks and region scores without truth, sections without content. The history
+    of the bound is that of the learner, in nats for all training pictures.
     """
     parts = (
         _head(results),
         _pictures(results),
         _numbers(results),
-        _looks(results.looks),
+        _patches(results.tag_patches),
         _bound(results),
         f"<footer>{page.facts({**results.facts, 'Written by': written_by})}</footer>",
     )
@@ -54,9 +49,9 @@ def album_page(results: AlbumResults, written_by: str) -> str:
 
 def _head(r: AlbumResults) -> str:
     story = (
-        f"From {r.n_train:,} pictures with {r.tags_a_picture:.1f} tags each on average, out of {r.n_tags:,}, "
-        "and nothing to say which tag belongs where, the model learnt what each tag looks like. Then it "
-        f"named the tags of {r.n_test:,} pictures that it had never seen, and of every region in them."
+        f"The model was trained on {r.n_train:,} pictures with {r.tags_per_picture:.1f} of {r.n_tags:,} tags "
+        "each on average, without positions of the tags. It then tagged "
+        f"{r.n_test:,} test pictures and every region in them."
     )
     eyebrow = "tagmix · tags for pictures, and for every region in them"
     return page.header(eyebrow, r.title, story) + page.tiles(_tiles(r))
@@ -65,45 +60,42 @@ def _head(r: AlbumResults) -> str:
 def _tiles(r: AlbumResults) -> list[tuple[str, str, str]]:
     model = r.scores["tagmix"]
     frequency, ceiling = r.scores.get("tag frequency"), r.scores.get("ceiling")
-    words = ["top-5 accuracy for whole pictures"]
-    words += [f"tag frequency alone gets {_percent(frequency.top5)}"] if frequency else []
-    words += [f"a perfect ranking {_percent(ceiling.top5)}"] if ceiling else []
-    tiles = [(_percent(model.top5), "; ".join(words), "")]
+    words = [f"top-{r.k} accuracy of whole pictures"]
+    words += [f"the most frequent tags reach {_percent(frequency.top_k)}"] if frequency else []
+    words += [f"a perfect ranking {_percent(ceiling.top_k)}"] if ceiling else []
+    tiles = [(_percent(model.top_k), "; ".join(words), "")]
     chance = frequency or Score(0.0, None, None)
     if model.free is not None:
-        words = [f"of the regions are named rightly without any caption, out of {r.n_tags:,} tags"]
+        words = [f"of the regions get the right tag out of {r.n_tags:,} without a caption"]
         words += _chance("the most frequent tag", chance.free)
         tiles.append((_percent(model.free), "; ".join(words), ""))
     if model.captioned is not None:
-        words = ["of the regions are named rightly if the caption of the picture is given"]
+        words = ["of the regions get the right tag with the caption of the picture given"]
         words += _chance("the most frequent tag of the caption", chance.captioned)
         tiles.append((_percent(model.captioned), "; ".join(words), ""))
     return tiles
 
 
 def _chance(what: str, share: float | None) -> list[str]:
-    return [] if share is None else [f"always {what} is right for {_percent(share)}"]
+    return [] if share is None else [f"{what} is right for {_percent(share)}"]
 
 
 def _pictures(r: AlbumResults) -> str:
     if not r.cases:
         return ""
     legend = (
-        f"{len(r.cases)} of the {r.n_test:,} held-out pictures. In each region stands the tag that the model "
-        "finds without a caption; neighbours with the same tag are drawn as one, and small regions tell "
-        "theirs when pointed at. "
+        f"{len(r.cases)} of the {r.n_test:,} test pictures, chosen at random. Each region shows its best tag "
+        "without a caption; neighbouring regions with the same tag are merged, and small regions show their "
+        "tag on hover. "
     )
     if any(any(case.truth) for case in r.cases):
-        legend += "✗ marks a region that is truly something else. "
-    legend += (
-        "The bars are the model's probability that the picture has the tag: bold ones are sure enough to be "
-        "shown"
-    )
+        legend += "✗ marks a region with another true tag. "
+    legend += "The bars are the probabilities of the tags: bold tags are above their threshold"
     known = any(case.caption for case in r.cases)
-    legend += ", ✓ marks those of the true caption, ✗ those shown that are not in it." if known else "."
+    legend += "; ✓ marks tags of the true caption, ✗ bold tags that are not in it." if known else "."
     cards = "\n".join(case_card(case) for case in r.cases)
     return page.section(
-        "Held-out pictures", page.paragraph(legend, "legend"), f'<div class="cases">\n{cards}\n</div>'
+        "Test pictures", page.paragraph(legend, "legend"), f'<div class="cases">\n{cards}\n</div>'
     )
 
 
@@ -115,9 +107,9 @@ def case_card(case: Case) -> str:
     size = (max(1.0, round(width * scale)), max(1.0, round(height * scale)))
     found = [guess.tag for guess in case.annotation.tags if guess.shown]
     name = Path(case.annotation.source).name
-    # A phone shrinks only wide pictures, and the style sheet makes up for it in the size of their tags
+    # A phone shrinks wide pictures only; the style sheet enlarges their tags
     shot = "shot wide" if size[0] > PHONE else "shot"
-    alt = f"{name}. Found: {', '.join(found) or 'no tag'}. {_heard(marks)}"
+    alt = f"{name}. Found: {', '.join(found) or 'no tag'}. {_alt(marks)}"
     image = (
         f'<img src="{_jpeg(case.image, size)}" width="{size[0]:.0f}" height="{size[1]:.0f}" '
         f'alt="{escape(alt, quote=True)}">'
@@ -131,19 +123,19 @@ def case_card(case: Case) -> str:
 
 
 def _marks(case: Case) -> list[Mark]:
-    """Return what to say of each label; a label that the annotation lacks is a region without a tag."""
+    """Return the mark of each label; a label without an annotation is a region without a tag."""
     marks = []
     for k in range(int(case.labels.max(initial=-1)) + 1):
         tags = case.annotation.regions[k].tags if k < len(case.annotation.regions) else ()
         truth = case.truth[k] if k < len(case.truth) else ""
         best = tags[0][0] if tags else ""
         wrong = bool(truth and best and truth != best)
-        said = ", ".join(f"{tag} {share:.2f}" for tag, share in tags) or "no tag"
-        marks.append(Mark(best, wrong, f"{said}; truly {truth}" if wrong else said))
+        shares = ", ".join(f"{tag} {share:.2f}" for tag, share in tags) or "no tag"
+        marks.append(Mark(best, wrong, f"{shares}; true tag {truth}" if wrong else shares))
     return marks
 
 
-def _heard(marks: Sequence[Mark]) -> str:
+def _alt(marks: Sequence[Mark]) -> str:
     tags = dict.fromkeys(mark.tag for mark in marks if mark.tag)
     return f"Regions: {', '.join(tags)}." if tags else ""
 
@@ -176,54 +168,54 @@ def _numbers(r: AlbumResults) -> str:
         page.Row(*_method(key)[:2], score[:n_columns], _method(key)[2]) for key, score in r.scores.items()
     ]
     note = (
-        f"Measured on {r.n_test:,} held-out pictures. Top-k accuracy is the F1 of the k best tags over all "
-        "pictures; even a perfect ranking stays below 1, because pictures have more or fewer than k tags."
+        f"On {r.n_test:,} test pictures. Top-k accuracy is the micro-averaged F1 of the k best tags; a "
+        "perfect ranking stays below 1, because pictures have more or fewer than k tags."
     )
-    table = page.table(COLUMNS[: n_columns + 1], rows) + page.paragraph(note, "note")
-    return page.section("How good, beside what", page.columns(*_curves(r.curves), table))
+    table = page.table([head.format(k=r.k) for head in COLUMNS[: n_columns + 1]], rows) + page.paragraph(
+        note, "note"
+    )
+    return page.section("Accuracy", page.columns(*_curves(r.curves, r.k), table))
 
 
-def _curves(curves: Mapping[str, Sequence[float]]) -> list[str]:
+def _curves(curves: Mapping[str, Sequence[float]], k: int) -> list[str]:
     drawn = [
         figures.Curve(_method(key)[0], np.asarray([points], dtype=np.float64), *LINES.get(key, (QUIET, "-")))
         for key, points in curves.items()
         if len(points)
     ]
-    caption = "Accuracy as more tags are offered for each picture; the dots are the five of the table."
-    return [page.figure(figures.topk_curve(drawn), caption)] if drawn else []
+    caption = f"Top-k accuracy by the number of tags shown; the dots are at k = {k}, as in the table."
+    return [page.figure(figures.topk_curve(drawn, k), caption)] if drawn else []
 
 
 def _method(key: str) -> tuple[str, str, str]:
     return METHODS.get(key, (key, "", ""))
 
 
-def _looks(looks: Sequence[TagLook]) -> str:
-    if not looks:
+def _patches(found: Sequence[TagPatches]) -> str:
+    if not found:
         return ""
     legend = (
-        "The patches of training pictures that speak loudest for each tag: what the model has learnt to "
-        "look for. Nobody told it where in a picture the tag was."
+        "The patches of training pictures that contribute most to each tag. The positions of tags were not "
+        "given in training."
     )
     rows = "".join(
-        f'<dt title="{escape(look.tag, quote=True)}"><bdi>{escape(look.tag)}</bdi></dt><dd>'
-        + "".join(f'<img src="{_jpeg(patch, (PATCH, PATCH))}" alt="">' for patch in look.patches)
+        f'<dt title="{escape(own.tag, quote=True)}"><bdi>{escape(own.tag)}</bdi></dt><dd>'
+        + "".join(f'<img src="{_jpeg(patch, (PATCH, PATCH))}" alt="">' for patch in own.patches)
         + "</dd>"
-        for look in looks
+        for own in found
     )
-    return page.section(
-        "What a tag looks like", page.paragraph(legend, "legend"), f'<dl class="looks">{rows}</dl>'
-    )
+    return page.section("Typical patches", page.paragraph(legend, "legend"), f'<dl class="looks">{rows}</dl>')
 
 
 def _bound(r: AlbumResults) -> str:
     if not len(r.bound):
         return ""
     caption = (
-        f"The lower bound of the likelihood over {len(r.bound)} iterations of training: it may only rise, "
-        "and training ends when it settles."
+        f"The lower bound of the likelihood over {len(r.bound)} iterations of training, which stops when the "
+        "bound converges."
     )
     drawn = figures.bound_curve({"this model": r.bound}, max(1, r.n_train), "picture")
-    return page.section("Learning", page.figure(drawn, caption))
+    return page.section("Training", page.figure(drawn, caption))
 
 
 def _percent(share: float) -> str:
@@ -231,7 +223,7 @@ def _percent(share: float) -> str:
 
 
 def _jpeg(image: RGB, size: tuple[float, float]) -> str:
-    """Return the picture as a data URI, shrunk to this size and never enlarged: browsers do that for free."""
+    """Return the picture as a data URI, shrunk to this size and never enlarged."""
     small = Image.fromarray(np.ascontiguousarray(image))
     small.thumbnail(size, Image.Resampling.LANCZOS)
     stream = BytesIO()

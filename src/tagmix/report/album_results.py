@@ -1,4 +1,4 @@
-"""What is measured on held-out pictures of an album, for the page and for the terminal."""
+"""The evaluation of a model on the test pictures of an album, for the page and for the terminal."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from tagmix.annotate import Annotation, Annotator, Training
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
+from tagmix.comparison.region_truth import Seen, region_tags, see
 from tagmix.datasets import Album, Item
-from tagmix.evaluation.metrics import top_k_accuracy, top_k_ceiling
-from tagmix.experiments.region_truth import Seen, region_tags, see
+from tagmix.evaluation.metrics import default_k, top_k_accuracy, top_k_ceiling
 from tagmix.images.sources import Problem
 
 RGB = NDArray[np.uint8]
@@ -20,17 +20,17 @@ CURVE = 20
 
 
 class Score(NamedTuple):
-    """Top-5 accuracy of pictures; shares of regions named rightly without and with the caption known."""
+    """Top-k accuracy of pictures; shares of right regions without and with the caption."""
 
-    top5: float
+    top_k: float
     free: float | None
     captioned: float | None
 
 
 class Case(NamedTuple):
-    """One held-out picture: its pixels, the region of each, what was found, what is true.
+    """One test picture: its pixels, the region of each, the annotation and the truth.
 
-    ``truth`` has the tag that most of a region's pixels carry, empty where nobody knows.
+    ``truth`` has the majority tag of each region's pixels, empty if unknown.
     """
 
     annotation: Annotation
@@ -40,39 +40,44 @@ class Case(NamedTuple):
     truth: Sequence[str]
 
 
-class TagLook(NamedTuple):
-    """What the words of a tag look like: patches of training pictures, the loudest words first."""
+class TagPatches(NamedTuple):
+    """The patches of training pictures that contribute most to a tag, best first."""
 
     tag: str
     patches: Sequence[RGB]
 
 
 class AlbumResults(NamedTuple):
-    """All that the page shows; ``scores`` and ``curves`` (top-k accuracy for k = 1, 2, …) by method."""
+    """The contents of the page; ``scores`` and ``curves`` (top-k accuracy for k = 1, 2, …) by method."""
 
     title: str
     n_train: int
     n_test: int
     n_tags: int
-    tags_a_picture: float
+    tags_per_picture: float
     scores: Mapping[str, Score]
     curves: Mapping[str, Sequence[float]]
     bound: Sequence[float]
     cases: Sequence[Case]
-    looks: Sequence[TagLook]
+    tag_patches: Sequence[TagPatches]
     facts: Mapping[str, str]
 
+    @property
+    def k(self) -> int:
+        """The number of tags shown per picture."""
+        return default_k(self.n_tags)
 
-class HeldOut(NamedTuple):
-    """Held-out pictures: as items, as bags with the model's tags, and what is true of their regions."""
+
+class EvaluationSet(NamedTuple):
+    """Test pictures: as items, as bags with the model's tags, and the true tag of each region."""
 
     items: Sequence[Item]
     bags: Bags
     truth: NDArray[np.int64]
 
 
-def hold_out(annotator: Annotator, album: Album) -> HeldOut:
-    """Return the pictures of an album that can be read, described and captioned with the model's tags."""
+def described_test(annotator: Annotator, album: Album) -> EvaluationSet:
+    """Return the readable pictures of an album, described and captioned with the model's tags."""
     names = annotator.model.tag_names_
     bags = annotator.describer.transform(album).bags
     by_place = {str(item.image): item for item in album}
@@ -84,12 +89,13 @@ def hold_out(annotator: Annotator, album: Album) -> HeldOut:
         for item in items
         for tag in region_tags(album, item, see(item.image, annotator.describer.config))
     ]
-    return HeldOut(items, bags.with_tags(captions, names), np.array(truth, dtype=np.int64))
+    return EvaluationSet(items, bags.with_tags(captions, names), np.array(truth, dtype=np.int64))
 
 
-def scores_of(training: Training, held: HeldOut) -> dict[str, Score]:
-    """Return the model's scores beside tag frequency alone, chance and a perfect ranking."""
+def scores_of(training: Training, held: EvaluationSet) -> dict[str, Score]:
+    """Return the scores of the model, of tag frequency, of chance and of a perfect ranking."""
     annotator, truth = training.annotator, held.bags.captions
+    k = default_k(held.bags.n_tags)
     free = annotator.model.top_region_tags(held.bags)[:, 0]
     captioned = annotator.model.top_region_tags(held.bags, captioned=True)[:, 0]
     counts = _tag_counts(training.bags)
@@ -99,19 +105,19 @@ def scores_of(training: Training, held: HeldOut) -> dict[str, Score]:
     frequency = np.tile(counts, (len(held.bags), 1))
     return {
         "tagmix": Score(
-            top_k_accuracy(truth, annotator.judge(held.bags)[0], 5),
+            top_k_accuracy(truth, annotator.judge(held.bags)[0], k),
             _right(free, held.truth),
             _right(captioned, held.truth),
         ),
         "tag frequency": Score(
-            top_k_accuracy(truth, frequency, 5), _right(commonest, held.truth), _right(frequent, held.truth)
+            top_k_accuracy(truth, frequency, k), _right(commonest, held.truth), _right(frequent, held.truth)
         ),
-        "chance": Score(_random_top5(truth.toarray()), *chance),
-        "ceiling": Score(top_k_ceiling(truth, 5), None, None),
+        "chance": Score(_random_top_k(truth.toarray(), k), *chance),
+        "ceiling": Score(top_k_ceiling(truth, k), None, None),
     }
 
 
-def curves_of(training: Training, held: HeldOut) -> dict[str, list[float]]:
+def curves_of(training: Training, held: EvaluationSet) -> dict[str, list[float]]:
     """Return top-k accuracy for k = 1 … 20 by method."""
     truth = held.bags.captions
     ranked = {
@@ -127,7 +133,7 @@ def curves_of(training: Training, held: HeldOut) -> dict[str, list[float]]:
 
 
 def cases_of(annotator: Annotator, album: Album, items: Sequence[Item]) -> list[Case]:
-    """Return these pictures with everything that is found in them and known about them."""
+    """Return these pictures with their annotation and their truth."""
     known = set(annotator.model.tag_names_)
     cases = []
     by_place = {item.image: item for item in items}
@@ -157,7 +163,7 @@ def _frequent_of_caption(bags: Bags, counts: Floats) -> NDArray[np.int64]:
 
 
 def _chance(bags: Bags, truth: NDArray[np.int64]) -> tuple[float | None, float | None]:
-    """Return how often a tag drawn blindly is a region's: out of all, and out of the caption."""
+    """Return the expected share of right regions with a random tag: of all, and of the caption."""
     known = truth >= 0
     if not known.any():
         return None, None
@@ -168,7 +174,7 @@ def _chance(bags: Bags, truth: NDArray[np.int64]) -> tuple[float | None, float |
     return 1 / bags.n_tags, float(hit.mean())
 
 
-def _random_top5(truth: NDArray[np.integer]) -> float:
-    """Return the top-5 accuracy to expect of five tags drawn blindly: 2·hits / (shown + true)."""
-    shown = min(5, truth.shape[1])
+def _random_top_k(truth: NDArray[np.integer], k: int) -> float:
+    """Return the expected top-k accuracy of k random tags: 2·hits / (shown + true)."""
+    shown = min(k, truth.shape[1])
     return float(2 * shown * truth.sum() / truth.shape[1] / (shown * len(truth) + truth.sum()))

@@ -1,4 +1,4 @@
-"""Draw results as SVG strings: text stays text, so that a page can set and a reader can search it.
+"""Draw results as SVG strings with searchable text.
 
 Each figure is at most 5.4 inches wide: on a phone it shrinks to three quarters and stays readable.
 """
@@ -25,7 +25,7 @@ STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 11,
     "text.color": INK,
-    # A tag may be called "$x$" or "_": it is a name, never a formula.
+    # A tag such as "$x$" or "_" is a name, not a formula.
     "text.parse_math": False,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
@@ -54,9 +54,9 @@ class Curve(NamedTuple):
 
 
 def svg(figure: Figure, alt: str) -> str:
-    """Return the figure as an SVG element that can stand in a page, with ``alt`` for those who cannot see.
+    """Return the figure as an SVG element for a page, with ``alt`` as its text alternative.
 
-    Names that nothing refers to are left out: two figures in a page would have the same ones.
+    Unused ids are removed: two figures in a page would share them.
     """
     stream = StringIO()
     with rc_context({**STYLE, "svg.hashsalt": alt}):
@@ -76,9 +76,9 @@ def svg(figure: Figure, alt: str) -> str:
 
 
 def bound_curve(histories: Mapping[str, Sequence[float]], n_regions: int, unit: str = "region") -> str:
-    """Return the bound of each training against its iterations, in nats a region.
+    """Return the bound of each training against its iterations, in nats per region.
 
-    With another ``unit``, such as pictures, ``n_regions`` is how many of those there are.
+    With another ``unit``, such as pictures, ``n_regions`` is their number.
     """
     with rc_context(STYLE):
         figure, axes = _chart(3.1)
@@ -90,11 +90,11 @@ def bound_curve(histories: Mapping[str, Sequence[float]], n_regions: int, unit: 
                           color=colour, ha="right")  # fmt: skip
         axes.margins(y=0.15)
         axes.set_xlabel("iteration")
-        axes.set_ylabel(f"bound, nats a {unit}")
+        axes.set_ylabel(f"bound, nats per {unit}")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         ends = "; ".join(f"{name} from {h[0] / n_regions:.2f} to {h[-1] / n_regions:.2f}"
                          for name, h in histories.items())  # fmt: skip
-        return svg(figure, f"Line chart of the bound in nats a {unit}: {ends}.")
+        return svg(figure, f"Line chart of the bound in nats per {unit}: {ends}.")
 
 
 def recovery_curve(overlaps: Sequence[float], curves: Sequence[Curve], chance: float) -> str:
@@ -118,10 +118,10 @@ def recovery_curve(overlaps: Sequence[float], curves: Sequence[Curve], chance: f
 
 
 def topk_curve(curves: Sequence[Curve], k: int = 5) -> str:
-    """Return top-k accuracy against the number of tags offered, with a dot at the k that the page quotes."""
+    """Return top-k accuracy against the number of tags shown, with a dot at k."""
     with rc_context(STYLE):
         figure, axes = _chart(3.3)
-        told = []
+        ends = []
         for curve in curves:
             mean = curve.runs.mean(axis=0)
             steps = np.arange(1, len(mean) + 1)
@@ -129,14 +129,14 @@ def topk_curve(curves: Sequence[Curve], k: int = 5) -> str:
             quoted = slice(k - 1, k)
             axes.plot(steps[quoted], mean[quoted], "o", color=curve.colour, markersize=6, zorder=4)
             best = int(np.argmax(mean))
-            told.append(f"{curve.name} at best {mean[best]:.2f} with {best + 1}")
+            ends.append(f"{curve.name} at best {mean[best]:.2f} with {best + 1}")
         axes.set_ylim(0, 1.02)
-        axes.set_xlabel("tags offered for each picture")
+        axes.set_xlabel("tags shown per picture")
         axes.set_ylabel("top-k accuracy")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        # Below the axes no line can cross it, wherever lines run
+        # Below the axes no line can cross the legend
         figure.legend(frameon=False, loc="outside lower left", ncols=len(curves), fontsize=10)
-        return svg(figure, f"Line chart of top-k accuracy against the tags offered: {'; '.join(told)}.")
+        return svg(figure, f"Line chart of top-k accuracy against the tags shown: {'; '.join(ends)}.")
 
 
 def word_maps(tags: Sequence[str], maps: Mapping[str, Floats]) -> str:
@@ -161,16 +161,16 @@ def word_maps(tags: Sequence[str], maps: Mapping[str, Floats]) -> str:
         return svg(figure, f"Heat maps of the words of {', '.join(tags)}: {', then '.join(maps)}.")
 
 
-class Bins(NamedTuple):
-    """Predictions in bins: their mean, how many of them were right, and how many there were."""
+class ReliabilityPoints(NamedTuple):
+    """Predictions in bins: their mean, the share that is right, and their number."""
 
     said: Floats
     right: Floats
     size: Ints
 
 
-def reliability_bins(p: Floats, truth: Floats, edges: Floats) -> Bins:
-    """Return, for each interval of probability that is not empty, what was said and what came true.
+def reliability_bins(p: Floats, truth: Floats, edges: Floats) -> ReliabilityPoints:
+    """Return the mean prediction and the observed frequency of each bin that is not empty.
 
     >>> reliability_bins(np.array([0.1, 0.2, 0.9]), np.array([0, 1, 1]), np.array([0, 0.5, 1])).right.tolist()
     [0.5, 1.0]
@@ -180,13 +180,13 @@ def reliability_bins(p: Floats, truth: Floats, edges: Floats) -> Bins:
     said = np.bincount(where, weights=p.ravel(), minlength=len(size))
     right = np.bincount(where, weights=truth.ravel(), minlength=len(size))
     full = size > 0
-    return Bins(said[full] / size[full], right[full] / size[full], size[full])
+    return ReliabilityPoints(said[full] / size[full], right[full] / size[full], size[full])
 
 
-def reliability(series: Mapping[str, Bins]) -> str:
-    """Return the reliability diagram: on the diagonal, a probability of .8 is right 8 times in 10.
+def reliability(series: Mapping[str, ReliabilityPoints]) -> str:
+    """Return the reliability diagram, with Wilson's 95 % intervals as bars.
 
-    Bars are Wilson's 95 % intervals, so that a bin of few predictions is not taken for an error.
+    On the diagonal, a probability of .8 is right 8 times in 10.
     """
     with rc_context(STYLE):
         figure, axes = _chart(3.6)
@@ -196,17 +196,17 @@ def reliability(series: Mapping[str, Bins]) -> str:
             axes.vlines(bins.said, *wilson(bins.right, bins.size), color=colour, linewidth=4, alpha=0.3)
             axes.plot(bins.said, bins.right, "o-", color=colour, markersize=4.5, label=name, clip_on=False)
             pairs = zip(bins.said, bins.right, strict=True)
-            told.append(f"{name}: " + ", ".join(f"{s:.2f} said and {r:.2f} right" for s, r in pairs))
+            told.append(f"{name}: " + ", ".join(f"{s:.2f} predicted and {r:.2f} observed" for s, r in pairs))
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
-        axes.set_xlabel("probability said")
-        axes.set_ylabel("share that was right")
+        axes.set_xlabel("predicted probability")
+        axes.set_ylabel("observed frequency")
         axes.legend(frameon=False, loc="upper left", fontsize=10)
         return svg(figure, f"Reliability diagram of the tag probabilities. {'; '.join(told)}.")
 
 
 def counts_chart(name: str, found: Ints, reference_name: str, reference: Ints) -> str:
-    """Return how many pictures have how many tags: what was found as bars, what is true as a line."""
+    """Return the distribution of the number of tags per picture: found as bars, true as a line."""
     top = int(max(found.max(initial=0), reference.max(initial=0)))
     with rc_context(STYLE):
         figure, axes = _chart(3.6)
@@ -216,11 +216,11 @@ def counts_chart(name: str, found: Ints, reference_name: str, reference: Ints) -
                   linewidth=1.2, label=reference_name)  # fmt: skip
         axes.set_ylim(bottom=0)
         axes.set_xticks(steps)
-        axes.set_xlabel("tags of a picture")
+        axes.set_xlabel("tags per picture")
         axes.set_ylabel("pictures")
         axes.legend(frameon=False, loc="upper left", fontsize=10)
         told = f"{name} on average {found.mean():.1f}, {reference_name} {reference.mean():.1f}"
-        return svg(figure, f"Bar chart of the number of tags of a picture: {told}.")
+        return svg(figure, f"Bar chart of the number of tags per picture: {told}.")
 
 
 def _chart(height: float) -> tuple[Figure, Axes]:
@@ -232,7 +232,7 @@ def _chart(height: float) -> tuple[Figure, Axes]:
 
 
 def wilson(share: Floats, size: Ints, z: float = 1.96) -> tuple[Floats, Floats]:
-    """Return the ends of the 95 % interval of shares, each of so many."""
+    """Return the ends of Wilson's 95 % interval of shares."""
     centre = (share + z**2 / (2 * size)) / (1 + z**2 / size)
     half = z / (1 + z**2 / size) * np.sqrt(share * (1 - share) / size + z**2 / (4 * size**2))
     return centre - half, centre + half

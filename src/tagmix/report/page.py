@@ -1,7 +1,7 @@
-"""Put results into one HTML file that needs nothing else: no network, no scripts, no fonts to fetch.
+"""Write results as one HTML file without external parts: no scripts, no fonts, no network.
 
-Every function takes plain text and escapes it, so that a tag called ``<script>`` is a tag and no script.
-Only what is named ``svg`` or ``body`` is taken as markup: it must come from a function of this package.
+Every function escapes its text, so that a tag named ``<script>`` does no harm. Only arguments named ``svg``
+or ``body`` are markup: they must come from a function of this package.
 """
 
 import math
@@ -17,7 +17,7 @@ _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 class Row(NamedTuple):
-    """One line of a table of shares between 0 and 1; None stays empty; ``look`` is a class of the CSS."""
+    """One line of a table of shares between 0 and 1; None is empty; ``look`` is a CSS class."""
 
     name: str
     note: str
@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One cell of a grid: its text, small print below, a bar for a share; ``look`` is a class of the CSS.
+    """One cell of a grid: its text, small print below, a bar for a share; ``look`` is a CSS class.
 
     ``ends`` of an interval are drawn on the bar.
     """
@@ -47,8 +47,15 @@ class Line(NamedTuple):
     look: str = ""
 
 
+class Table(NamedTuple):
+    """The heads of the columns and the lines of a grid."""
+
+    heads: Sequence[str]
+    lines: Sequence[Line]
+
+
 class Picture(NamedTuple):
-    """One picture to show: for each region its true and its found tag, then the tags of the whole."""
+    """One picture: the true and the found tag of each region, then the tags of the picture."""
 
     name: str
     true: Sequence[str]
@@ -57,7 +64,7 @@ class Picture(NamedTuple):
     ranked: Sequence[tuple[str, float]]
 
 
-# By which a page of ours is known: no other is replaced.
+# Marks our pages: other files are not replaced.
 GENERATOR = '<meta name="generator" content="tagmix">'
 
 
@@ -67,14 +74,14 @@ def document(title: str, body: str) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"{GENERATOR}\n"
-        # An empty icon, or a browser asks the server of the page for one.
+        # An empty icon, or a browser requests one.
         f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>\n<style>\n{CSS}\n</style>\n'
         f"</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
 
 
 def header(eyebrow: str, title: str, lead: str) -> str:
-    """Return the head of the page: what this is, its title, its story."""
+    """Return the head of the page: eyebrow, title and lead."""
     return f'<p class="eyebrow">{escape(eyebrow)}</p>\n<h1>{escape(title)}</h1>\n{paragraph(lead, "lead")}'
 
 
@@ -84,7 +91,7 @@ def paragraph(text: str, look: str = "") -> str:
 
 
 def section(title: str, *parts: str, anchor: str = "") -> str:
-    """Return a heading and what stands below it; ``contents`` finds it by its anchor."""
+    """Return a heading and its parts; ``contents`` links to its anchor."""
     name = f' id="{escape(anchor, quote=True)}"' if anchor else ""
     return f"<section{name}>\n<h2>{escape(title)}</h2>\n{chr(10).join(parts)}\n</section>"
 
@@ -96,7 +103,7 @@ def contents(titles: Iterable[str]) -> str:
 
 
 def columns(*parts: str) -> str:
-    """Return parts beside each other on a desk, below each other on a phone."""
+    """Return parts side by side on a wide screen, below each other on a narrow one."""
     return '<div class="pair">\n' + "".join(f"<div>\n{part}\n</div>\n" for part in parts) + "</div>"
 
 
@@ -106,7 +113,7 @@ def figure(svg: str, caption: str) -> str:
 
 
 def tiles(items: Iterable[tuple[str, str, str]]) -> str:
-    """Return large numbers with what they mean: (number, meaning, look)."""
+    """Return large numbers with their meanings: (number, meaning, look)."""
     drawn = (
         f"<div{_class(f'tile {look}')}><b>{escape(number)}</b><span>{prose(meaning)}</span></div>"
         for number, meaning, look in items
@@ -129,7 +136,7 @@ def table(heads: Sequence[str], rows: Iterable[Row]) -> str:
 
 
 def grid(heads: Sequence[str], lines: Iterable[Line]) -> str:
-    """Return a table of anything; what is too wide scrolls, and the names stay."""
+    """Return a table of cells; a wide one scrolls under its fixed first column."""
     first = "".join(f'<th scope="col">{prose(head)}</th>' for head in heads)
     drawn = []
     for line in lines:
@@ -145,23 +152,23 @@ def grid(heads: Sequence[str], lines: Iterable[Line]) -> str:
 
 
 def subsection(title: str, *parts: str) -> str:
-    """Return a smaller heading and what stands below it; nothing if nothing does."""
+    """Return a smaller heading and its parts; empty without parts."""
     body = chr(10).join(part for part in parts if part)
     return f'<h3 class="sub">{prose(title)}</h3>\n{body}' if body else ""
 
 
 def folded(title: str, *parts: str) -> str:
-    """Return what is shown only when asked for."""
+    """Return parts that are folded away under their title."""
     return f"<details><summary>{prose(title)}</summary>\n{chr(10).join(parts)}\n</details>"
 
 
 def facts(items: Mapping[str, str]) -> str:
-    """Return names and values, for the small print."""
+    """Return names and values for the footer."""
     return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in items.items()) + "</dl>"
 
 
 def picture_card(picture: Picture, colours: Mapping[str, str]) -> str:
-    """Return one picture: its regions as a strip, its caption, and the tags that the model ranks first."""
+    """Return one picture: its regions as a strip, its caption, and its first tags."""
     right = sum(t == f for t, f in zip(picture.true, picture.found, strict=True))
     regions = "".join(
         _region(true, found, colours) for true, found in zip(picture.true, picture.found, strict=True)
@@ -182,9 +189,9 @@ def picture_card(picture: Picture, colours: Mapping[str, str]) -> str:
 
 
 def ranking(guesses: Iterable[tuple[str, float, bool]], caption: Sequence[str]) -> str:
-    """Return tags with their probabilities: those shown stand out, those of the caption are ticked.
+    """Return tags with their probabilities: selected ones in bold, those of the caption ticked.
 
-    Those that are shown and not in the caption are crossed; where there is no caption nobody knows.
+    Selected tags that are not in the caption are crossed, if there is a caption.
     """
     lines = []
     for tag, p, shown in guesses:
@@ -199,14 +206,14 @@ def ranking(guesses: Iterable[tuple[str, float, bool]], caption: Sequence[str]) 
 
 
 def names(tags: Iterable[str], look: str = "") -> str:
-    """Return tags one after the other; each keeps its own direction of writing."""
+    """Return a list of tags, each with its own writing direction."""
     drawn = [f"<bdi{_class(look)}>{escape(tag)}</bdi>" for tag in tags]
     # A comma stays on the line of its tag
     return " ".join([*(f'<span class="kept">{tag},</span>' for tag in drawn[:-1]), *drawn[-1:]])
 
 
 def ink_on(colour: str) -> str:
-    """Return dark or white text, whichever contrasts more with the colour (WCAG's luminance).
+    """Return dark or white text, whichever has more contrast with the colour (WCAG's luminance).
 
     >>> ink_on("#f2c14e"), ink_on("#2b3350")
     ('#1f2933', '#ffffff')
@@ -221,10 +228,12 @@ def _luminance(colour: str) -> float:
 
 
 def _colour(tag: str, colours: Mapping[str, str]) -> str:
-    """Return the colour of a tag; anything but #rrggbb is refused, because it goes into a style."""
+    """Return the colour of a tag; only #rrggbb is accepted, because it becomes CSS."""
     colour = colours.get(tag, "#d9d5cb")
     if not _COLOUR.fullmatch(colour):
-        raise ParameterError(f"the colour of {tag!r} must look like #1f5f8b, got {colour!r}.")
+        raise ParameterError(
+            f"the colour of {tag!r} must look like #1f5f8b, got {colour!r}: pass six digits."
+        )
     return colour
 
 
@@ -257,7 +266,7 @@ def _ranked(tag: str, p: float, hit: bool) -> str:
 
 
 def prose(text: str) -> str:
-    """Return running text: no line broken between a number and its per cent, EMM's letter set low."""
+    """Return running text with a fixed space before %, and the letter of EMM_d and EMM_m as subscript."""
     return re.sub(r"\bEMM_([md])\b", r"EMM<sub>\1</sub>", escape(text).replace(" %", "\u00a0%"))
 
 

@@ -21,7 +21,7 @@ from tagmix.model.sample import Sample, planted_topics, sample_bags
 from tagmix.report.page import Picture
 
 CURVES = ("learnt", "shuffled", "known")
-# What chance may add to tag frequency before we speak of a leak.
+# What chance may add to tag frequency without a leak.
 SLACK = 0.05
 Step = Callable[[str], None]
 
@@ -50,7 +50,7 @@ class Sizes:
 
 
 class World(NamedTuple):
-    """What was planted, and pictures drawn from it: to learn from and to be asked about."""
+    """What was planted, and pictures drawn from it: training and test."""
 
     topics: Floats
     rates: Floats
@@ -67,7 +67,7 @@ class Scores(NamedTuple):
 
 
 def draw(sizes: Sizes, names: Sequence[str], overlap: float, seed: int, n_test: int) -> World:
-    """Plant tags with words and draw pictures; tag c is as frequent as 1/√(c+1) says."""
+    """Plant tags with words and sample pictures; the frequency of tag c is proportional to 1/√(c+1)."""
     rng = np.random.default_rng(seed)
     topics = planted_topics(len(names), sizes.n_words, overlap, rng)
     rates = np.sqrt(np.arange(1, len(names) + 1))
@@ -78,17 +78,17 @@ def draw(sizes: Sizes, names: Sequence[str], overlap: float, seed: int, n_test: 
 
 
 def shuffled(bags: Bags, seed: int) -> Bags:
-    """Give every picture the caption of another: nothing is left to learn but the tags' frequencies."""
+    """Permute captions between pictures: only tag frequencies remain to be learnt."""
     return bags.with_tags(bags.captions[np.random.default_rng(seed).permutation(len(bags))])
 
 
 def fit(bags: Bags, learning: str = "likelihood", folds: int = 0) -> EMM:
-    """Train until the bound settles, on all cores."""
+    """Train until the bound converges, on all cores."""
     return EMM(learning=learning, calibration_folds=folds, max_iter=500, n_jobs=-1).fit(bags)
 
 
 def knowing_the_words(emm: EMM, world: World) -> EMM:
-    """Return a model that was told the planted words and rates: what inference can do at best."""
+    """Return a model with the planted words and rates: the best that inference can reach."""
     known = copy.copy(emm)
     words = Multinomial(world.topics * 1e8 + 1e-4, 1e-4)
     known.params_ = replace(emm.params_, rates=world.rates, instances={"words": words})
@@ -111,12 +111,12 @@ def accuracy_by_tag(emm: EMM, test: Sample) -> dict[str, float]:
 
 
 def scores_of(emm: EMM, test: Sample) -> Scores:
-    """Return the three numbers of a model on pictures that it has not seen."""
+    """Return the three scores of a model on test pictures."""
     return Scores(emm.score(test.bags), region_accuracy(emm, test), region_accuracy(emm, test, True))
 
 
 def scores_without_model(world: World) -> dict[str, Scores]:
-    """Return what tag frequency alone reaches, what guessing reaches, and the ceiling of the measure."""
+    """Return the scores of tag frequency, of random tags, and of a perfect ranking."""
     test, truth = world.test, world.test.bags.captions.toarray().astype(float)
     share = world.train.bags.captions.toarray().mean(axis=0)
     n_images, n_tags = truth.shape
@@ -163,7 +163,7 @@ def recovery(sizes: Sizes, names: Sequence[str], step: Step) -> dict[str, Floats
 
 
 def pictures_of(emm: EMM, test: Sample, n: int) -> list[Picture]:
-    """Return the first n held-out pictures, with what the model says of them without their caption."""
+    """Return the first n test pictures with their predictions without captions."""
     names = np.array(emm.tag_names_)
     bags, n_regions = test.bags[:n], int(test.bags.offsets[n])
     found = names[emm.top_region_tags(bags)[:, 0]]
@@ -180,7 +180,7 @@ def pictures_of(emm: EMM, test: Sample, n: int) -> list[Picture]:
 
 @dataclass
 class Results:
-    """All that the page tells."""
+    """The contents of the page."""
 
     sizes: Sizes
     world: World
@@ -193,20 +193,20 @@ class Results:
 
     @property
     def control_fails(self) -> bool:
-        """Whether shuffled captions taught nothing beyond the tags' frequencies, as they must."""
+        """Whether shuffled captions gained nothing beyond tag frequencies, as expected."""
         control, blind = self.scores["control"], self.scores["frequency"]
         return control.top5 < blind.top5 + SLACK and control.free < blind.free + SLACK
 
     @property
     def verdict(self) -> str:
-        """Say whether the control came out as it must."""
+        """Whether the control is as expected, in words."""
         if self.control_fails:
             return "nothing is learnt from wrong captions, as it must be"
         return "MORE than tag frequency from wrong captions, which must not be: something leaks"
 
 
 def compute(sizes: Sizes, names: Sequence[str], step: Step) -> Results:
-    """Draw, train, ask; ``step(text)`` is told what comes next."""
+    """Sample, train and predict; ``step(text)`` is called before each step."""
     start = time.perf_counter()
     step("drawing pictures, compiling")
     world = draw(sizes, names, sizes.overlap, sizes.seed, sizes.n_test)

@@ -21,9 +21,8 @@ from tagmix.learners.pictures.two_pass_knn import TwoPassKNN
 
 EXPERTS: dict[str, type[TagLearner]] = {"kernel": KernelRidge, "neighbours": KNN, "linear": LinearRanker}
 # Learners that a model's file may hold as experts: every part of theirs can be checked.
-EXPERT_KINDS: dict[str, type[TagLearner]] = {
-    kind.__name__: kind for kind in (*EXPERTS.values(), TagProp, TopicRidge, TwoPassKNN)
-}
+_KINDS: tuple[type[TagLearner], ...] = (*EXPERTS.values(), TagProp, TopicRidge, TwoPassKNN)
+EXPERT_KINDS = {kind.__name__: kind for kind in _KINDS}
 # Shares of tags are about 1; beyond this squares of scores lose all digits.
 LARGEST = 1e15
 # Where leave-one-out has no closed form, a fifth of the pictures is left out at a time.

@@ -27,7 +27,8 @@ from tagmix.model.params import LINEAR, view_of
 # Iterations of EM for a model that is only scored: what is left to learn changes no choice.
 MAX_ITER = 10
 # κ in steps of three, and those of the forward selection: the coordinate search refines them.
-VALUES = tuple(round(0.1 * 3.0**step, 6) for step in range(-4, 3))
+START = 0.1
+VALUES = tuple(round(START * 3.0**step, 6) for step in range(-4, 3))
 COARSE = VALUES[2::2]
 # Selection begins with a view that has at least this share of the best agreement without context.
 MIN_RELATIVE_AGREEMENT = 0.5

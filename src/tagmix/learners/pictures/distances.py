@@ -99,10 +99,12 @@ def _dense(matrix: Any) -> Floats:
     return matrix.toarray() if is_sparse(matrix) else matrix
 
 
-def half_squares(some: Any, others: Any) -> Floats:
-    """Return half of the squared Euclidean distances of rows."""
-    ends = _squares(some)[:, None] / 2 + _squares(others)[None, :] / 2
-    return np.maximum(ends - _inner(some, others), 0.0)
+def half_squares(some: Any, others: Any, half_lengths: Floats | None = None) -> Floats:
+    """Return half of the squared Euclidean distances of rows; ``half_lengths`` are the others', if known."""
+    out = _inner(some, others)
+    np.subtract(squares(others) / 2 if half_lengths is None else half_lengths, out, out=out)
+    out += squares(some)[:, None] / 2
+    return np.maximum(out, 0.0, out=out)
 
 
 def _inner(some: Any, others: Any) -> Floats:
@@ -114,7 +116,7 @@ def _inner(some: Any, others: Any) -> Floats:
     return _dense(some) @ _dense(others).T
 
 
-def _squares(rows: Any) -> Floats:
+def squares(rows: Any) -> Floats:
     """Return the squared length of each row."""
     if is_sparse(rows):
         squares = csr_array((rows.data**2, rows.indices, rows.indptr), shape=rows.shape)
@@ -260,6 +262,9 @@ class PictureLearner(TagLearner):
         self.scales_ = dict(zip(reference.views, map(float, reference.scales), strict=True))
         self.view_weights_ = dict(zip(reference.views, map(float, weights), strict=True))
 
+    def _weights(self) -> Floats:
+        return np.array(list(self.view_weights_.values()))
+
     def _references(self) -> ReferenceSet:
         scales = np.array(list(self.scales_.values()))
         return ReferenceSet(self.reference_, scales, self.distance, self.memory_mb * 2**20)
@@ -278,7 +283,7 @@ class PictureLearner(TagLearner):
     def _combined(self, bags: Bags) -> Iterator[tuple[slice, Floats]]:
         """Yield rows and their weighted distances to the reference set."""
         reference = self._references()
-        weights = np.array(list(self.view_weights_.values()))
+        weights = self._weights()
         yield from reference.weighted_blocks(self._queries(reference, bags), weights)
 
     def _check_state(self) -> None:

@@ -1,6 +1,6 @@
 """KernelRidge: tags by ridge regression on a product of kernels, tuned by closed-form leave-one-out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from tagmix.learners.pictures.distances import (
     grade,
     half_squares,
     hits,
+    squares,
     taken,
 )
 from tagmix.learners.pictures.knn import LOG_RANGE
@@ -86,6 +87,8 @@ class KernelRidge(PictureLearner):
     loo_accuracy_: float
     leverages_: Floats
     constants_: Floats
+    _side_by_side: Floats | None
+    _half_lengths: Floats | None
 
     def __init__(
         self,
@@ -120,13 +123,13 @@ class KernelRidge(PictureLearner):
         self.coefficients_ = np.ascontiguousarray(found.coefficients)
         self.ridge_, self.loo_accuracy_, self.leverages_, self.constants_ = found[1:]
         self.means_ = _means(tags)
-        vars(self).pop("_single_precision", None)
         self._keep(
             ReferenceSet(
                 taken(reference.views, landmarks), reference.scales, self.distance, reference.memory
             ),
             weights,
         )
+        self._prepare()
 
     def _search(self, reference: ReferenceSet, tags: Counts, rows: Ints) -> tuple[Floats, float]:
         """Return view weights and the ridge that are best on these pictures alone."""
@@ -157,41 +160,44 @@ class KernelRidge(PictureLearner):
         return 2.0 ** best[:-1], float(2.0 ** best[-1])
 
     def _scores(self, bags: Bags) -> Floats:
-        reference = self._references()
-        width = sum(view.shape[1] for view in self.reference_.values())
-        fits = self.distance == "hellinger" and 4.0 * len(reference) * width <= reference.memory
-        return self._scores_by(self._fast_kernel(reference, bags) if fits else self._kernel(bags), len(bags))
-
-    def _scores_by(self, kernel: Iterable[tuple[slice, Any]], n_pictures: int) -> Floats:
-        """Return scores from rows of the kernel between pictures and landmarks."""
-        out = np.empty((n_pictures, len(self.means_)))
-        for rows, values in kernel:
-            out[rows] = values @ self.coefficients_.astype(values.dtype, copy=False) + self.means_
+        out = np.empty((len(bags), len(self.means_)))
+        for rows, apart in self._apart(bags):
+            out[rows] = np.exp(-apart) @ self.coefficients_ + self.means_
         return out
 
-    def _kernel(self, bags: Bags) -> Iterator[tuple[slice, Any]]:
-        for rows, apart in self._combined(bags):
-            yield rows, np.exp(-apart)
-
-    def _fast_kernel(self, reference: ReferenceSet, bags: Bags) -> Iterator[tuple[slice, Any]]:
-        """Yield the kernel in single precision: half the time, and scores change by less than 1e-5."""
-        weights, views = np.array(list(self.view_weights_.values())), self._queries(reference, bags)
-        landmarks = self._landmarks(reference, weights)
+    def _apart(self, bags: Bags) -> Iterator[tuple[slice, Floats]]:
+        """Yield rows and their weighted distances to the landmarks, from what ``_prepare`` has kept."""
+        if self._side_by_side is None:
+            yield from self._combined(bags)
+            return
+        reference, weights = self._references(), self._weights()
+        views = self._queries(reference, bags)
         for start in range(0, len(bags), step := reference.rows_at_once()):
             rows = slice(start, min(start + step, len(bags)))
-            some = reference.side_by_side(taken(views, rows), weights).astype(np.float32)
-            yield rows, np.exp(-half_squares(some, landmarks))
+            some = reference.side_by_side(taken(views, rows), weights)
+            yield rows, half_squares(some, self._side_by_side, self._half_lengths)
 
-    def _landmarks(self, reference: ReferenceSet, weights: Floats) -> Any:
-        """Return the landmarks side by side, computed once: another picture then costs one product."""
-        if "_single_precision" not in vars(self):
-            stacked = reference.side_by_side(reference.views, weights)
-            self._single_precision = stacked.astype(np.float32)
-        return self._single_precision
+    def _prepare(self) -> None:
+        """Keep the landmarks' views side by side if they fit into memory: a batch then costs one product."""
+        reference = self._references()
+        width = sum(view.shape[1] for view in self.reference_.values())
+        fits = self.distance == "hellinger" and 8.0 * len(reference) * width <= reference.memory
+        self._side_by_side = reference.side_by_side(reference.views, self._weights()) if fits else None
+        self._half_lengths = None if self._side_by_side is None else squares(self._side_by_side) / 2
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        self._prepare()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without what follows from the rest of it."""
-        return {k: v for k, v in super().__getstate__().items() if k != "_single_precision"}
+        """Return the state without what ``_prepare`` makes of the rest."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: own for name, own in state.items() if name not in ("_side_by_side", "_half_lengths")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "reference_" in state:
+            self._prepare()
 
     def left_out_scores(self, bags: Bags, rows: Ints, duplicates: Ints) -> Floats:
         """Return what these training pictures would have scored without themselves and their duplicates.
@@ -215,8 +221,7 @@ class KernelRidge(PictureLearner):
         """Return the scores of training pictures; where all are landmarks, (K + ridge·I)α = y − ȳ tells."""
         if len(self.coefficients_) == len(bags):
             return bags.captions[rows].toarray() - self.ridge_ * self.coefficients_[rows]
-        part = bags[rows]  # in double precision: what is left out is a small difference
-        return self._scores_by(self._kernel(part), len(part))
+        return self._scores(bags[rows])
 
 
 def _some(n: int, most: int, rng: Any) -> Ints:

@@ -65,9 +65,9 @@ class LinearRanker(LinearLearner):
     """
 
     whole_pictures: ClassVar[bool] = True
+    reads_pictures: ClassVar[bool] = True
 
     storable_as_expert = True
-    reads_pictures = True
 
     def __init__(
         self,

@@ -73,6 +73,7 @@ class CorrLDA(RegionLearner):
     True
     """
 
+    searched: ClassVar[dict[str, Any]] = {"evidence": None}  # None: κ of each view
     SCHEMA: ClassVar[dict[str, Any]] = {
         "alpha_": Array(("topics",), 1e-300),
         "nu_": Array(("topics", "tags"), 1e-300),

@@ -69,6 +69,11 @@ class DBA(RegionLearner):
     True
     """
 
+    # What a comparison searches: name → (start, values), /tags per tag; None is κ of each view.
+    searched: ClassVar[dict[str, Any]] = {
+        "evidence": None,
+        "total_alpha/tags": (0.1, (None, 0.1, 1.0, 10.0, 100.0)),
+    }
     SCHEMA: ClassVar[dict[str, Any]] = {
         "alpha_": Array(("tags",), 1e-300),
         "mu_": Group(Array(("tags", "view"), 1e-300)),

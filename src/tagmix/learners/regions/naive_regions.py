@@ -22,6 +22,8 @@ from tagmix.learners.linear import (
 class SoftmaxRegions(LinearLearner, RegionLearner):
     """p(tag | region) by a softmax over linear scores; a picture's tags by the mean over its regions."""
 
+    for_regions = True  # compared where the tags of regions are known
+
     def _rank(self, bags: Bags, scores: Floats, biases: Floats) -> Floats:
         sums = pooled(bags, softmax(scores, axis=1), np.add, softmax(biases))
         return sums / np.maximum(np.diff(bags.offsets), 1)[:, None]

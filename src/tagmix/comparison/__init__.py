@@ -1,0 +1,1 @@
+"""Compare learners: data sets in parts, methods, tasks, and one stored record per task."""

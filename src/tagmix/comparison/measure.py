@@ -1,0 +1,113 @@
+"""Run one method on one part, and record its rankings, metrics, regions and probabilities."""
+
+from typing import Any
+
+import numpy as np
+
+from tagmix.arrays import Counts, Floats, Ints
+from tagmix.bags import Bags
+from tagmix.comparison.methods import Method, choose_setting, method_of
+from tagmix.comparison.parts import DataPart
+from tagmix.comparison.records import BINS, LONGEST, Probabilities, Record, RegionRanks, Task
+from tagmix.comparison.variations import settings_at
+from tagmix.errors import BagsError
+from tagmix.evaluation.metrics import METRICS, default_k, top_tags
+from tagmix.evaluation.probabilities import reliability
+from tagmix.evaluation.selection import choose_fit_score
+
+
+def measured(task: Task, part: DataPart, provenance: dict[str, Any]) -> Record:
+    """Choose settings on the training pictures, fit all of them, and test."""
+    if not part.test.captions.nnz:
+        raise BagsError("test pictures must have tags of the training pictures, got none: add pictures")
+    method, k = _method(task, part), default_k(part.train.n_tags)
+    tested = choose_fit_score(
+        lambda train: choose_setting(method, train, k=k),
+        lambda setting: method.configured(setting, part.train.n_tags),
+        part.train,
+        part.test,
+    )
+    learner, tried = tested.fitted, () if tested.search is None else tested.search.tried
+    return Record(
+        task=task,
+        chosen={**tested.setting, **settings_at(task.point), **_own_choices(learner)},
+        tried=[{**one, "accuracy": value} for one, value in tried],
+        seconds=tested.seconds,
+        n_train=len(part.train),
+        tag_names=list(part.train.tag_names or ()),
+        ids=list(part.test.ids),
+        captions=captions_of(part.test),
+        top=top_tags(tested.scores, LONGEST).tolist(),
+        metrics=metrics_of(part.test.captions, tested.scores, k),
+        regions=region_ranks(learner, part),
+        provenance=provenance,
+        probabilities=probabilities_of(learner, part.test),
+    )
+
+
+def captions_of(bags: Bags) -> list[list[int]]:
+    """Return the tag numbers of each picture."""
+    tags = bags.captions
+    return [tags.indices[a:b].tolist() for a, b in zip(tags.indptr, tags.indptr[1:], strict=False)]
+
+
+def metrics_of(truth: Counts, scores: Floats, k: int) -> dict[str, float]:
+    """Return the metrics that are defined; ranking loss, for example, needs a tag that is wrong."""
+    values = {name: float(metric(truth, scores, k)) for name, metric in METRICS.items()}
+    return {name: value for name, value in values.items() if np.isfinite(value)}
+
+
+def _method(task: Task, part: DataPart) -> Method:
+    method = method_of(task.method, tuple(part.train.views))
+    held = settings_at(task.point)
+    return method.without(held) if held else method
+
+
+def probabilities_of(learner: Any, test: Bags) -> Probabilities | None:
+    """Return the calibration of its probabilities and the tags it selects; None if it has none."""
+    if not hasattr(learner, "predict_marginals") or getattr(learner, "calibration_", learner) is None:
+        return None
+    bins = reliability(test.captions, learner.predict_marginals(test.with_tags(None)), BINS)
+    shown = [np.flatnonzero(row).tolist() for row in learner.predict(test.with_tags(None))]
+    pairs, right = (row.astype(np.int64).tolist() for row in (bins.pairs, bins.right))
+    return Probabilities(pairs, bins.said.tolist(), right, shown)
+
+
+def region_ranks(learner: Any, part: DataPart) -> RegionRanks | None:
+    """Return the rank of each labelled region's tag, without and with the caption; None if there is none."""
+    if not part.knows_regions or not hasattr(learner, "predict_regions"):
+        return None
+    known = part.truth >= 0
+    picture = np.repeat(np.arange(len(part.test)), np.diff(part.test.offsets))[known]
+    free = ranks_of(learner.predict_regions(part.test.with_tags(None)), part.truth)
+    captioned = ranks_of(learner.predict_regions(part.test, captioned=True), part.truth)
+    return RegionRanks(picture.tolist(), free.tolist(), captioned.tolist())
+
+
+def ranks_of(scores: Floats, truth: Ints) -> Ints:
+    """Return the rank of the true tag of each labelled region; of equal scores the lower column is first.
+
+    >>> ranks_of(np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2], [1, 0, 0]]), np.array([2, 1, -1])).tolist()
+    [2, 2]
+    """
+    rows, own = scores[truth >= 0], truth[truth >= 0][:, None]
+    if np.isnan(rows).any():
+        raise BagsError("scores of regions must be numbers, got nan: report this as a bug")
+    score = np.take_along_axis(rows, own, axis=1)
+    before = (rows > score) | ((rows == score) & (np.arange(scores.shape[1]) < own))
+    return 1 + before.sum(axis=1)
+
+
+def _own_choices(learner: Any) -> dict[str, Any]:
+    """Return the settings that the learner chose inside ``fit``."""
+    names = ("ridge_", "k_", "view_weights_", "loo_accuracy_", "n_iter_")
+    own = {name: getattr(learner, name) for name in names if hasattr(learner, name)}
+    if getattr(learner, "choice_", None) is not None:
+        own |= {"evidence": learner.evidence_, "context_power": learner.power_}
+    return {name: _plain(value) for name, value in own.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    return np.asarray(value).tolist()

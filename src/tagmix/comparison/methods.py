@@ -1,0 +1,179 @@
+"""The methods of a comparison, and the settings of each that are chosen inside the training part.
+
+All settings are chosen by the top-k accuracy on held-out training pictures. Methods with a shortcut
+(closed-form leave-one-out, a path of ridges) use it inside ``fit``; for the others the axes here are searched
+by ``coordinate_search`` on three folds, or on two halves of 2,000 pictures.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from tagmix.arrays import Floats, Ints, is_sparse
+from tagmix.bags import Bags
+from tagmix.comparison.forms import BalancedContextEMM, CalibratedEMM
+from tagmix.evaluation.folds import picture_folds
+from tagmix.evaluation.search import SearchResult, Setting, coordinate_search
+from tagmix.evaluation.selection import cross_validated
+from tagmix.learners import EMM, LEARNERS
+from tagmix.learners.context.kappa import START, VALUES
+from tagmix.learners.inputs import useful_pictures
+
+# The most training pictures and tags (the most frequent) that settings are chosen on.
+ENOUGH, ENOUGH_TAGS = 2000, 400
+# The folds of the choice, and those with ENOUGH pictures.
+FOLDS, FOLDS_OF_ENOUGH = 3, 2
+# The views of text, and the iterations of EMM, DBA and CorrLDA on it.
+TEXT, TEXT_ITERATIONS = ("text",), 20
+# ν2 stays 1: the weights that solve the margin problem depend on ν1/ν2 alone.
+NU1 = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+
+
+class Method(NamedTuple):
+    """A learner, the ordered values of each searched setting, and the start of the search.
+
+    ``evidence.sift`` is the entry "sift" of the setting ``evidence``; ``total_alpha/tags`` is
+    ``total_alpha`` divided by the number of tags.
+    """
+
+    learner: Any
+    axes: Mapping[str, Sequence[Any]]
+    start: Mapping[str, Any]
+
+    def configured(self, setting: Mapping[str, Any], n_tags: int) -> Any:
+        """Return a fresh learner with this setting, for data with ``n_tags`` tags.
+
+        >>> dba = method_of("DBA", ("sift",)).configured({"evidence.sift": 0.3, "total_alpha/tags": 0.1}, 374)
+        >>> dba.evidence, dba.total_alpha
+        ({'sift': 0.3}, 37.4)
+        """
+        params: dict[str, Any] = {}
+        for name, value in setting.items():
+            outer, dot, inner = name.partition(".")
+            whole, slash, _ = name.partition("/")
+            if dot:
+                params.setdefault(outer, {})[inner] = value
+            else:
+                params[whole] = value * n_tags if slash and value is not None else value
+        return clone(self.learner).set_params(**params)
+
+    def without(self, fixed: Mapping[str, Any]) -> "Method":
+        """Return the method with some settings fixed: they are no longer searched."""
+        axes = {name: values for name, values in self.axes.items() if re.split("[./]", name)[0] not in fixed}
+        start = {name: self.start[name] for name in axes}
+        return Method(clone(self.learner).set_params(**fixed), axes, start)
+
+
+class Frequency(BaseEstimator):  # type: ignore[misc]
+    """Rank the tags by the number of training pictures that have them, whatever a picture shows."""
+
+    def fit(self, X: Bags, y: Any = None) -> Self:
+        """Count the tags."""
+        self.counts_ = np.asarray(X.captions.sum(axis=0), dtype=np.float64).ravel()
+        return self
+
+    def decision_scores(self, X: Bags) -> Floats:
+        """Return the same scores for every picture."""
+        return np.tile(self.counts_, (len(X), 1))
+
+
+Maker = Callable[[Sequence[str]], Method]
+
+
+def _method(learner: Any, searched: Mapping[str, Any]) -> Maker:
+    """Return a method from what is searched: name → (start, values); None is κ of each view."""
+
+    def make(views: Sequence[str]) -> Method:
+        axes: dict[str, Sequence[Any]] = {}
+        start: dict[str, Any] = {}
+        for name, line in searched.items():
+            if line is None:
+                axes |= {f"{name}.{view}": VALUES for view in views}
+                start |= {f"{name}.{view}": START for view in views}
+            else:
+                start[name], axes[name] = line
+        # On text an iteration costs tags × words, up to 100 million.
+        short = {"max_iter": TEXT_ITERATIONS} if "evidence" in searched and tuple(views) == TEXT else {}
+        return Method(clone(learner).set_params(**short), axes, start)
+
+    return make
+
+
+# The forms of EMM that are compared, and the most frequent tags.
+_FORMS: dict[str, Maker] = {
+    "frequency": _method(Frequency(), {}),
+    "EMM_m": _method(EMM(learning="likelihood", calibration_folds=0), {"evidence": None}),
+    "EMM_d": _method(EMM(learning="margin", calibration_folds=0), {"evidence": None, "nu1": (1e-4, NU1)}),
+    "EMM_calibrated": _method(CalibratedEMM(learning="likelihood"), {"evidence": None}),
+    "ContextEMM_balanced": _method(BalancedContextEMM(), {}),
+}
+# Learners that are compared in the forms above, and settings that differ from a learner's defaults.
+_IN_FORMS = (EMM,)
+_CHANGED: dict[str, dict[str, Any]] = {"CorrLDA": {"max_iter": 10}}
+# Every learner of the registry takes part: a new one needs no line here.
+METHODS: dict[str, Maker] = _FORMS | {
+    name: _method(learner(**_CHANGED.get(name, {})), getattr(learner, "searched", {}))
+    for name, learner in LEARNERS.items()
+    if learner not in _IN_FORMS
+}
+
+
+def methods_with(attribute: str) -> tuple[str, ...]:
+    """Return the methods whose learner has a true class attribute, such as ``reads_pictures``.
+
+    >>> methods_with("for_regions")
+    ('NaiveRegions', 'CandidateEM', 'MaxPooling')
+    """
+    return tuple(name for name in METHODS if getattr(method_of(name, ()).learner, attribute, False))
+
+
+def method_of(name: str, views: Sequence[str]) -> Method:
+    """Return the method of a name for these views of regions."""
+    return METHODS[name](views)
+
+
+def views_read(name: str, bags: Bags) -> tuple[str, ...]:
+    """Return the views that a method can read: all, those of regions, or those of words.
+
+    >>> views = {"sift": np.ones((2, 3), int), "net": np.ones((2, 3))}
+    >>> bags = Bags(views, [0, 1, 2], pictures={"layout": np.ones((2, 4))})
+    >>> [views_read(name, bags) for name in ("KNN", "MaxPooling", "DBA")]
+    [('sift', 'net', 'layout'), ('sift', 'net'), ('sift',)]
+    """
+    learner = method_of(name, ()).learner
+    regions = [
+        view for view, own in bags.views.items() if is_sparse(own) or getattr(learner, "reads_dense", False)
+    ]
+    pictures = bags.pictures if getattr(learner, "reads_pictures", False) else ()
+    return tuple(dict.fromkeys([*regions, *pictures]))
+
+
+def most_frequent(bags: Bags, n: int) -> Ints:
+    """Return the columns of the n tags on most pictures, ascending; of equals the lower ones.
+
+    >>> bags = Bags(np.ones((2, 1), int), [0, 1, 2], tags=np.array([[0, 1, 1], [0, 0, 1]]))
+    >>> most_frequent(bags, 2).tolist()
+    [1, 2]
+    """
+    counts = np.asarray(bags.captions.sum(axis=0), dtype=np.int64).ravel()  # their sum is unsigned
+    return np.sort(np.argsort(-counts, kind="stable")[:n])
+
+
+def choose_setting(method: Method, bags: Bags, *, k: int = 5, seed: int = 0) -> SearchResult | None:
+    """Return the setting that ranks held-out pictures of the training bags best; None without axes."""
+    if not method.axes:
+        return None
+    if bags.n_tags > ENOUGH_TAGS:
+        bags = bags.select_tags(most_frequent(bags, ENOUGH_TAGS))
+    useful = np.flatnonzero(useful_pictures(bags))
+    part = bags[np.sort(np.random.default_rng(seed).permutation(useful)[:ENOUGH])]
+    folds = picture_folds(len(part), FOLDS if len(part) < ENOUGH else FOLDS_OF_ENOUGH, seed=seed)
+
+    def accuracy(setting: Setting) -> float:
+        return cross_validated(method.configured(setting, part.n_tags), part, folds, k)
+
+    views = [name for name in method.axes if name.startswith("evidence.")]
+    return coordinate_search(method.axes, method.start, accuracy, together=views)

@@ -1,1 +1,0 @@
-"""Experiments: the paper's, and the same on anybody's album."""

@@ -1,0 +1,1 @@
+"""The page of a comparison: methods tested on the same pictures."""

@@ -1,1 +1,0 @@
-"""The page of a contest: methods beside each other on the same pictures."""

@@ -1,0 +1,1 @@
+"""Studies: the paper's experiments, what goes beyond them, and their pages."""

@@ -1,0 +1,69 @@
+"""The tag of a region is what most of its pixels show, by masks or by boxes."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+from PIL import Image
+
+from tagmix.comparison.parts import load_part
+from tagmix.comparison.prepare import prepare_album
+from tagmix.comparison.region_truth import Seen, region_tags, see
+from tagmix.datasets import TrueRegion
+from tests.comparison.painted import NAMES, album_of, describer
+
+
+def test_the_tag_of_a_region_is_the_one_most_of_its_pixels_have(tmp_path, album):
+    """Counted here pixel by pixel on the file of the mask, which has the size of the picture."""
+    prepare_album(tmp_path / "data", "painted", album, describer())
+    part = load_part(tmp_path / "data", "painted", 0)
+    found = []
+    for i in (1, 5, 9):
+        labels = see(album[i].image, describer().config).labels
+        mask = np.asarray(Image.open(album[i].mask))
+        assert labels.shape == mask.shape
+        for region in range(labels.max() + 1):
+            pixels = [int(mask[y, x]) for y, x in np.argwhere(labels == region)]
+            counted = Counter(pixels)  # 0 is a pixel that nobody named
+            most = max(counted, key=lambda value: (counted[value], -value))
+            found.append(part.test.tag_names.index(NAMES[most - 1]) if most else -1)
+    assert part.truth.tolist() == found
+    assert len(set(found)) > 2
+    assert part.knows_regions
+
+
+def test_regions_by_boxes_are_known_too_and_regions_of_no_tag_are_not(tmp_path):
+    album = album_of(tmp_path, n=8, split=True, masks=False)
+    boxed = tuple(
+        replace(item, regions=(TrueRegion(tag, box=(0, 0, 48, 36)),))
+        for item, tag in zip(album, ["dragon", "sky"] * 4, strict=True)
+    )
+    prepare_album(tmp_path / "data", "painted", replace(album, items=boxed), describer())
+    part = load_part(tmp_path / "data", "painted", 0)
+    assert set(part.truth.tolist()) == {part.test.tag_names.index("sky")}  # 1 and 5 are tested
+    unknown = tuple(replace(item, regions=(TrueRegion("dragon", box=(0, 0, 48, 36)),)) for item in album)
+    made = prepare_album(tmp_path / "data", "unknown", replace(album, items=unknown), describer())
+    assert not made.knows_regions
+
+
+def test_a_picture_whose_mask_is_broken_has_regions_of_unknown_tags(tmp_path, album):
+    album[5].mask.write_bytes(b"no picture")
+    prepare_album(tmp_path / "data", "painted", album, describer())
+    part = load_part(tmp_path / "data", "painted", 0)
+    first, last = part.test.offsets[1:3]
+    assert part.truth[first:last].tolist() == [-1] * (last - first)
+    assert (part.truth[:first] >= 0).any()
+
+
+def test_a_region_without_named_pixels_has_the_empty_tag(tmp_path, album):
+    Image.fromarray(np.zeros((36, 48), np.uint8)).save(album[0].mask)
+    seen = see(album[0].image, describer().config)
+    assert region_tags(album, album[0], seen) == [""] * (seen.labels.max() + 1)
+
+
+def test_a_region_has_no_tag_where_most_of_its_pixels_are_unnamed_or_as_many_as_of_its_tag(tmp_path, album):
+    # Two columns a region; of the four pixels of each, 3, 2 and 1 are sky
+    mask = np.array([[1, 1, 1, 1, 1, 0], [1, 0, 0, 0, 0, 0]], np.uint8)
+    Image.fromarray(mask).save(album[0].mask)
+    seen = Seen(np.zeros((2, 6, 3), np.uint8), np.repeat([[0, 1, 2]], 2, axis=0).repeat(2, axis=1))
+    assert region_tags(album, album[0], seen) == ["sky", "", ""]

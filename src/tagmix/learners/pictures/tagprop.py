@@ -27,7 +27,7 @@ LARGEST = 1000.0
 class Neighbours(NamedTuple):
     """The neighbours of each picture (pictures × K) and their distances (views × pictures × K)."""
 
-    index: Ints
+    indices: Ints
     apart: Floats
 
 
@@ -164,7 +164,7 @@ def neighbours(reference: ReferenceSet, size: int) -> Neighbours:
 
 def _blocks(near: Neighbours, tags: Counts, weights: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
     """Yield rows, π (pictures × K) and the shares of tags, for blocks of some hundred pictures."""
-    n, size = near.index.shape
+    n, size = near.indices.shape
     step = max(1, 4_000_000 // (size + 2 * tags.shape[1]))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
@@ -172,7 +172,7 @@ def _blocks(near: Neighbours, tags: Counts, weights: Floats) -> Iterator[tuple[s
         pi = np.exp(logits - logits.max(axis=1, keepdims=True))
         pi /= pi.sum(axis=1, keepdims=True)
         starts = np.arange(len(pi) + 1) * size
-        matrix = csr_array((pi.ravel(), near.index[rows].ravel(), starts), shape=(len(pi), tags.shape[0]))
+        matrix = csr_array((pi.ravel(), near.indices[rows].ravel(), starts), shape=(len(pi), tags.shape[0]))
         yield rows, pi, votes_of(matrix, tags)
 
 
@@ -207,7 +207,7 @@ def log_likelihood(
             logit = lines[0] * x + lines[1]
             total += log_expit(logit[has]).sum() + negative * log_expit(-logit[~has]).sum()
             by_x = np.where(has, expit(-logit), -negative * expit(logit)) * lines[0]
-        by_pi = _summed_over_tags(by_x, near.index[rows], tags)
+        by_pi = _summed_over_tags(by_x, near.indices[rows], tags)
         by_logit = pi * (by_pi - (pi * by_pi).sum(axis=1, keepdims=True))
         slope -= (near.apart[:, rows] * by_logit).sum(axis=(1, 2))
     return total / tags.nnz, slope / tags.nnz

@@ -31,8 +31,8 @@ class CandidateEM(SoftmaxRegions):
     E-step: q(c) ∝ p(c | x)·[c ∈ Y]. M-step: multinomial logistic regression on q with a ridge, by a few
     steps of L-BFGS (generalised EM; the first M-step, with equal shares as targets, runs to convergence: it
     is ``NaiveRegions``). The penalised likelihood never decreases. Tags are ranked by the mean of
-    p(tag | region) over the regions of a picture. No term requires every tag of a caption to be used, so frequent tags may
-    take the regions of rare tags that occur with them.
+    p(tag | region) over the regions of a picture. No term requires every tag of a caption to be used, so
+    frequent tags may take the regions of rare tags that occur with them.
 
     Memory: the features of the regions, 32 MB per shard of scores, and some twenty arrays of features × tags.
 

@@ -31,7 +31,7 @@ def some_weights(seed: int, n_tags: int = 17) -> list[np.ndarray]:
 
 
 def dense(data: MarginData) -> tuple[np.ndarray, np.ndarray]:
-    shape = (data.n_images, data.n_tags)
+    shape = (data.n_pictures, data.n_tags)
     zbar = csr_array((data.values, data.columns, data.starts), shape).toarray()
     own = csr_array((np.ones(data.own_columns.size), data.own_columns, data.own_starts), shape).toarray()
     return zbar, own > 0
@@ -41,7 +41,7 @@ def pairs(data: MarginData, weights: np.ndarray) -> list[tuple[int, int, int, fl
     """List every violated pair as (picture, own tag, other tag, hinge)."""
     zbar, own = dense(data)
     listed = []
-    for n in range(data.n_images):
+    for n in range(data.n_pictures):
         for i, j in product(np.flatnonzero(own[n]), np.flatnonzero(~own[n])):
             hinge = weights[j] * zbar[n, j] - (weights[i] * zbar[n, i] - 1.0)
             if hinge > 0:
@@ -50,15 +50,15 @@ def pairs(data: MarginData, weights: np.ndarray) -> list[tuple[int, int, int, fl
 
 
 def whole_cut(kernels, data: MarginData, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    chunks = np.array([0, 5, 6, data.n_images])
+    chunks = np.array([0, 5, 6, data.n_pictures])
     slopes, levels = np.full((3, data.n_tags), np.nan), np.full(3, np.nan)
     kernels.cut(*data[:-1], weights, chunks, 0, 3, slopes, levels)
     return slopes, levels
 
 
 def whole_counts(kernels, data: MarginData, points: np.ndarray, factors: np.ndarray):
-    own, others = np.zeros(data.own_columns.size), np.zeros((data.n_images, data.n_tags))
-    kernels.add_counts(*data[:-2], points, factors, 0, data.n_images, own, others)
+    own, others = np.zeros(data.own_columns.size), np.zeros((data.n_pictures, data.n_tags))
+    kernels.add_counts(*data[:-2], points, factors, 0, data.n_pictures, own, others)
     return own, others
 
 
@@ -102,9 +102,9 @@ def test_a_plane_is_the_sum_over_listed_pairs(kernels, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_counts_are_those_of_listed_pairs(kernels, seed):
     data = lopsided(seed)
-    picture_of_own = np.repeat(np.arange(data.n_images), np.diff(data.own_starts))
+    picture_of_own = np.repeat(np.arange(data.n_pictures), np.diff(data.own_starts))
     for weights in some_weights(seed):
-        expected_own, expected_others = np.zeros((2, data.n_images, data.n_tags))
+        expected_own, expected_others = np.zeros((2, data.n_pictures, data.n_tags))
         for n, i, j, _ in pairs(data, weights):
             expected_own[n, i] += 1
             expected_others[n, j] += 1
@@ -116,7 +116,7 @@ def test_counts_are_those_of_listed_pairs(kernels, seed):
 @KERNELS
 def test_counts_touch_only_the_pictures_asked_for(kernels):
     data, points = lopsided(1), np.array(some_weights(1)[2:3])
-    own, others = np.zeros(data.own_columns.size), np.zeros((data.n_images, data.n_tags))
+    own, others = np.zeros(data.own_columns.size), np.zeros((data.n_pictures, data.n_tags))
     kernels.add_counts(*data[:-2], points, np.ones(1), 4, 9, own, others)
     whole_own, whole_others = whole_counts(kernels, data, points, np.ones(1))
     asked = slice(data.own_starts[4], data.own_starts[9])
@@ -147,7 +147,7 @@ def test_the_slope_is_the_derivative_of_the_risk_away_from_kinks(kernels):
 def test_own_tags_are_found_where_zbar_stores_them(kernels):
     data = lopsided(2)
     own_at = kernels.find_own(data.columns, data.starts, data.own_columns, data.own_starts)
-    picture_of_own = np.repeat(np.arange(data.n_images), np.diff(data.own_starts))
+    picture_of_own = np.repeat(np.arange(data.n_pictures), np.diff(data.own_starts))
     zbar, _ = dense(data)
     stored = own_at >= 0
     np.testing.assert_array_equal(stored, zbar[picture_of_own, data.own_columns] > 0)

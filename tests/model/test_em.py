@@ -1,5 +1,7 @@
 """The whole iteration: the bound never falls, shards merge, planted truth comes back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,23 +16,23 @@ from tagmix.model.params import Settings
 def random_problem(seed):
     """Bags that fit no model well: uneven images, empty regions, a tag never seen."""
     rng = np.random.default_rng(seed)
-    n_images, n_tags, n_words = 12, 6, 15
-    sizes = rng.integers(1, 6, n_images)
+    n_pictures, n_tags, n_words = 12, 6, 15
+    sizes = rng.integers(1, 6, n_pictures)
     counts = rng.poisson(rng.gamma(0.4, 1.5, (sizes.sum(), n_words)))
     counts[rng.integers(len(counts))] = 0
-    tags = rng.random((n_images, n_tags)) < 0.35
-    tags[np.arange(n_images), rng.integers(0, n_tags - 1, n_images)] = True
+    tags = rng.random((n_pictures, n_tags)) < 0.35
+    tags[np.arange(n_pictures), rng.integers(0, n_tags - 1, n_pictures)] = True
     tags[:, -1] = False
     return Bags(counts, np.concatenate([[0], np.cumsum(sizes)]), tags=tags)
 
 
-def bounds_of(bags, options, n_iter, rates=None, delta=None):
+def bounds_of(bags, options, n_iter, delta=None):
     params, S, bounds = mstep.start(bags, options, 0.2), None, []
     for _ in range(n_iter):
-        posterior = estep.posterior_captioned(bags, params, options, start=S, rates=rates, delta=delta)
+        posterior = estep.posterior_captioned(bags, params, options, start=S, delta=delta)
         total = estep.accumulate(bags, posterior, params, options, estep.Statistics.of_nothing(params))
-        bounds.append(mstep.total_bound(params, total, options, rates is None))
-        params, S = mstep.update(params, total, options, learn_rates=rates is None), posterior.S
+        bounds.append(mstep.total_bound(params, total, options))
+        params, S = mstep.update(params, total, options), posterior.S
     return np.array(bounds), params
 
 
@@ -52,13 +54,13 @@ def test_the_bound_never_falls_over_50_iterations(seed, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_bound_never_falls_with_rates_of_their_own_and_multipliers(mode):
+def test_the_bound_never_falls_with_multipliers(mode):
     bags = random_problem(1)
     rng = np.random.default_rng(0)
     options = Settings({"words": 0.5}, **MODES[mode])
     width = bags.captions.nnz if options.hard else (len(bags), bags.n_tags)
     delta = rng.normal(0, 0.5, width)
-    bounds, _ = bounds_of(bags, options, 30, rng.gamma(2.0, 1.0, (len(bags), bags.n_tags)) + 0.1, delta)
+    bounds, _ = bounds_of(bags, options, 30, delta)
     assert np.diff(bounds).min() >= -1e-9 * abs(bounds[0])
 
 
@@ -97,17 +99,7 @@ def test_statistics_of_shards_add_up_to_those_of_the_whole(seed, cuts, mode):
     np.testing.assert_allclose(split.instances["words"], whole.instances["words"], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(split.theta, whole.theta, rtol=1e-12)
     np.testing.assert_allclose(split.bound, whole.bound, rtol=1e-12)
-    assert split.n_images == whole.n_images == len(bags)
-
-
-def test_constant_rows_of_rates_equal_the_global_rates():
-    bags = random_problem(2)
-    options = Settings({"words": 1.0}, hard=False, strength=5.0)
-    params = mstep.start(bags, options, 0.2)
-    rows = np.tile(params.rates, (len(bags), 1))
-    one, many = (estep.posterior_captioned(bags, params, options, rates=rates) for rates in (None, rows))
-    np.testing.assert_allclose(one.phi, many.phi, rtol=1e-10, atol=1e-300)
-    np.testing.assert_allclose(one.bound, many.bound, rtol=1e-12)
+    assert split.n_pictures == whole.n_pictures == len(bags)
 
 
 def test_guidance_is_weight_times_caption_and_multiplier_over_the_number_of_regions():
@@ -138,13 +130,13 @@ def test_without_a_start_regions_are_shared_as_the_prior_would():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_rates_of_their_own_give_each_image_what_it_gets_alone(mode):
+def test_each_picture_gets_what_it_gets_alone(mode):
     bags = random_problem(7)
     options = Settings({"words": 0.5}, **MODES[mode])
-    params = mstep.start(bags, options, 0.2)
-    rates = np.random.default_rng(7).gamma(1.0, 1.0, (len(bags), bags.n_tags)) + 0.05
-    together = estep.posterior_captioned(bags, params, options, rates=rates)
-    alone = [estep.posterior_captioned(bags[n], params, options, rates=rates[n]) for n in range(len(bags))]
+    rates = np.random.default_rng(7).gamma(1.0, 1.0, bags.n_tags) + 0.05
+    params = replace(mstep.start(bags, options, 0.2), rates=rates)
+    together = estep.posterior_captioned(bags, params, options)
+    alone = [estep.posterior_captioned(bags[n], params, options) for n in range(len(bags))]
     for name in ("phi", "S", "r", "bound"):
         parts = np.concatenate([getattr(one, name) for one in alone])
         np.testing.assert_allclose(getattr(together, name), parts, rtol=1e-9, atol=1e-300)

@@ -111,7 +111,7 @@ def test_a_search_cut_short_reports_a_residual_above_the_tolerance():
         ({"evidence": np.array([[0.0, np.nan, 0.0], [0.0, 0.0, 0.0]])}, "maximum nan in row 0"),
         ({"evidence": np.array([[0.0, 0.0, 0.0], [0.0, np.inf, 0.0]])}, "maximum inf in row 1"),
         ({"evidence": np.array([[0.0, 0.0, 0.0], [-np.inf] * 3])}, "maximum -inf in row 1"),
-        ({"region_starts": np.array([0, 3])}, "expected region_starts to rise from 0 to the 2 rows"),
+        ({"region_starts": np.array([0, 3])}, "expected region_starts to increase from 0 to the 2 rows"),
         ({"region_starts": np.array([1, 2])}, "expected region_starts to rise"),
         ({"region_starts": np.array([0, 2, 1, 2])}, "expected region_starts to rise"),
         ({"region_starts": np.array([], dtype=np.int64)}, "expected region_starts to rise"),
@@ -167,8 +167,8 @@ def test_the_region_posterior_survives_evidence_thousands_of_nats_down():
         (np.ones(2), r"expected theta >= 0 of shape \(1, 3\)"),
         (np.array([1.0, -1.0, 0.0]), "least value -1.0"),
         (np.array([1.0, np.nan, 0.0]), "expected theta >= 0"),
-        (np.zeros(3), "got none for a region of image 0"),
-        (np.array([0.0, 0.0, 1.0]), "got none for a region of image 0"),
+        (np.zeros(3), "got none for a region of picture 0"),
+        (np.array([0.0, 0.0, 1.0]), "got none for a region of picture 0"),
     ],
 )
 def test_a_theta_that_explains_no_region_or_does_not_fit_is_refused(theta, said):

@@ -21,27 +21,27 @@ from tagmix.model.margin.master import exact_length, solve_master
 from tagmix.model.margin.problem import chunk_cuts
 
 
-def small_problem(seed: int, n_images: int = 8, n_tags: int = 5):
+def small_problem(seed: int, n_pictures: int = 8, n_tags: int = 5):
     """Shares with some empty rows; one image without tags and one with all of them."""
     rng = np.random.default_rng(seed)
-    own = rng.random((n_images, n_tags)) < 0.35
+    own = rng.random((n_pictures, n_tags)) < 0.35
     own[0], own[1] = False, True
     # An own tag has the larger share now and then, so that the problem is neither trivial nor separable.
-    zbar = rng.dirichlet(np.full(n_tags, 0.4), n_images) * (rng.random((n_images, n_tags)) < 0.8)
-    zbar = (zbar + own * rng.random((n_images, n_tags))) / (1 + n_tags)
-    zbar[rng.integers(2, n_images)] = 0.0
+    zbar = rng.dirichlet(np.full(n_tags, 0.4), n_pictures) * (rng.random((n_pictures, n_tags)) < 0.8)
+    zbar = (zbar + own * rng.random((n_pictures, n_tags))) / (1 + n_tags)
+    zbar[rng.integers(2, n_pictures)] = 0.0
     return csr_array(6.0 * zbar), csr_array(own.astype(float))
 
 
-def captioned_pictures(*, dense: bool, n_images: int = 4500, n_tags: int = 374):
+def captioned_pictures(*, dense: bool, n_pictures: int = 4500, n_tags: int = 374):
     """Zipf-like tags, 3.5 an image, and shares that lean to an image's own tags."""
     rng = np.random.default_rng(11)
     popularity = (np.arange(n_tags) + 5.0) ** -0.8
-    own = rng.random((n_images, n_tags)) < 3.5 * popularity / popularity.sum()
+    own = rng.random((n_pictures, n_tags)) < 3.5 * popularity / popularity.sum()
     if dense:
         shares = rng.gamma(0.02 + 0.1 * n_tags * popularity / popularity.sum() + 0.7 * own)
     else:
-        seen = rng.random((n_images, n_tags)) < np.maximum(8 * popularity / popularity.sum(), 0.7 * own)
+        seen = rng.random((n_pictures, n_tags)) < np.maximum(8 * popularity / popularity.sum(), 0.7 * own)
         shares = rng.gamma(1.0, 1.0 + 1.5 * own) * seen
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-12)
     return csr_array(shares), csr_array(own.astype(float))
@@ -93,7 +93,7 @@ def test_the_optimum_agrees_with_an_explicit_program_over_all_pairs(seed):
 
 @pytest.mark.parametrize("nu1", [1e-1, 1e-3, 1e-5])
 def test_the_certificate_is_honest(nu1):
-    zbar, tags = small_problem(3, n_images=60, n_tags=12)
+    zbar, tags = small_problem(3, n_pictures=60, n_tags=12)
     solution = solve_margin(zbar, tags, nu1=nu1, tolerance=1e-5)
     assert solution.primal == pytest.approx(
         primal_objective(zbar, tags, solution.weights, nu1=nu1), rel=1e-12
@@ -130,7 +130,7 @@ def test_thousands_of_pictures_reach_the_gap(dense, nu1):
 
 
 def test_the_label_duals_are_the_sums_over_listed_pairs():
-    zbar, tags = small_problem(7, n_images=15, n_tags=8)
+    zbar, tags = small_problem(7, n_pictures=15, n_tags=8)
     solution = solve_margin(zbar, tags, nu1=0.003, nu2=0.7, tolerance=1e-5)
     shares, expected = zbar.toarray(), np.zeros((15, 8))
     for point, dual in zip(solution.plane_points, solution.plane_duals, strict=True):
@@ -141,14 +141,14 @@ def test_the_label_duals_are_the_sums_over_listed_pairs():
     assert solution.plane_duals.size > 3
     delta = label_duals(zbar, tags, solution)
     np.testing.assert_allclose(delta, expected, rtol=1e-10, atol=1e-14)
-    image_of_own = np.repeat(np.arange(15), np.diff(tags.indptr))
+    picture_of_own = np.repeat(np.arange(15), np.diff(tags.indptr))
     own = own_label_duals(zbar, tags, solution)
-    np.testing.assert_allclose(own, expected[image_of_own, tags.indices], rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(own, expected[picture_of_own, tags.indices], rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-7])
 def test_the_label_duals_make_the_weights_stationary(tolerance):
-    zbar, tags = small_problem(9, n_images=80, n_tags=20)
+    zbar, tags = small_problem(9, n_pictures=80, n_tags=20)
     nu1 = 1e-3
     solution = solve_margin(zbar, tags, nu1=nu1, tolerance=tolerance)
     implied = np.maximum((zbar.toarray() * label_duals(zbar, tags, solution)).sum(axis=0), 0) / nu1
@@ -159,7 +159,7 @@ def test_the_label_duals_make_the_weights_stationary(tolerance):
 
 
 def test_duals_of_shards_are_rows_of_the_whole():
-    zbar, tags = small_problem(5, n_images=40, n_tags=9)
+    zbar, tags = small_problem(5, n_pictures=40, n_tags=9)
     solution = solve_margin(zbar, tags, nu1=1e-3)
     whole, own = label_duals(zbar, tags, solution), own_label_duals(zbar, tags, solution)
     parts = [(zbar[rows], tags[rows]) for rows in (slice(0, 7), slice(7, 8), slice(8, 40))]
@@ -172,7 +172,7 @@ def test_duals_of_shards_are_rows_of_the_whole():
 
 
 def test_two_threads_give_the_same_bits_as_one():
-    zbar, tags = captioned_pictures(dense=False, n_images=1500, n_tags=120)
+    zbar, tags = captioned_pictures(dense=False, n_pictures=1500, n_tags=120)
     assert chunk_cuts(1500).size > 2
     one, two = (solve_margin(zbar, tags, nu1=1e-5, n_threads=n) for n in (1, 2))
     assert one.weights.tobytes() == two.weights.tobytes()
@@ -182,23 +182,23 @@ def test_two_threads_give_the_same_bits_as_one():
 
 
 def test_a_good_start_saves_rounds_and_ends_at_the_same_objective():
-    zbar, tags = captioned_pictures(dense=False, n_images=1500, n_tags=120)
+    zbar, tags = captioned_pictures(dense=False, n_pictures=1500, n_tags=120)
     cold = solve_margin(zbar, tags, nu1=1e-5)
     warm = solve_margin(zbar, tags, nu1=1e-5, start=cold.weights)
     assert warm.n_iter < cold.n_iter
     assert warm.primal == pytest.approx(cold.primal, rel=1e-3)
 
 
-@pytest.mark.parametrize("n_images", [1, 255, 257, 4500, 10**6])
-def test_the_chunks_cover_all_images_without_overlap(n_images):
-    cuts = chunk_cuts(n_images)
-    assert (cuts[0], cuts[-1]) == (0, n_images)
+@pytest.mark.parametrize("n_pictures", [1, 255, 257, 4500, 10**6])
+def test_the_chunks_cover_all_images_without_overlap(n_pictures):
+    cuts = chunk_cuts(n_pictures)
+    assert (cuts[0], cuts[-1]) == (0, n_pictures)
     assert np.all(np.diff(cuts) > 0)
-    assert cuts.size - 1 == min(32, -(-n_images // 256))
+    assert cuts.size - 1 == min(32, -(-n_pictures // 256))
 
 
 def test_planes_long_unused_are_dropped():
-    zbar, tags = captioned_pictures(dense=False, n_images=400, n_tags=40)
+    zbar, tags = captioned_pictures(dense=False, n_pictures=400, n_tags=40)
     solution = solve_margin(zbar, tags, nu1=1e-6, tolerance=1e-4)
     assert solution.peak_planes < 0.8 * solution.n_iter
     assert solution.plane_duals.size <= solution.peak_planes
@@ -227,7 +227,7 @@ def test_without_risk_or_pairs_the_weights_are_zero_and_the_gap_closed(start):
 
 
 def test_running_out_of_rounds_warns_and_says_how_wide_the_gap_is():
-    zbar, tags = small_problem(3, n_images=60, n_tags=12)
+    zbar, tags = small_problem(3, n_pictures=60, n_tags=12)
     with pytest.warns(ConvergenceWarning, match="after 3 rounds"):
         solution = solve_margin(zbar, tags, nu1=1e-4, max_iter=3)
     assert not solution.converged
@@ -282,7 +282,7 @@ def test_the_master_bound_matches_a_fine_grid():
         ({"max_iter": 0}, "max_iter must be"),
         ({"start": np.full(5, -1.0)}, "start must be"),
         ({"start": np.ones(4)}, "start must be"),
-        ({"tags": csr_array((8, 6))}, "same images × tags"),
+        ({"tags": csr_array((8, 6))}, "same pictures × tags"),
         ({"zbar": csr_array(np.full((8, 5), np.inf))}, "finite and nonnegative"),
         ({"zbar": csr_array(-np.ones((8, 5)))}, "finite and nonnegative"),
         ({"zbar": np.ones((8, 5))}, "CSR"),

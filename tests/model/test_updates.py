@@ -8,7 +8,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import digamma, gammaln
 from scipy.stats import gamma as gamma_distribution
 
-from tagmix.model.bound import image_bound, update_gamma, update_phi, update_rho, update_zeta
+from tagmix.model.bound import picture_bound, update_gamma, update_phi, update_rho, update_zeta
 from tagmix.model.instance import Multinomial, best_eta
 from tagmix.model.mstep import best_rates
 from tagmix.model.params import log_prior_of_rates
@@ -34,7 +34,7 @@ def state(seed, n_regions=3, n_tags=4):
 
 
 def total(phi, gamma, rho, zeta, rates, evidence, guide):
-    return image_bound(phi, gamma, rho, zeta, rates, evidence, guide).total
+    return picture_bound(phi, gamma, rho, zeta, rates, evidence, guide).total
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -168,14 +168,14 @@ def test_eta_of_certain_words_stays_inside_its_range():
 @pytest.mark.parametrize("seed", range(5))
 def test_lambda_is_the_maximiser_that_scipy_finds(seed):
     rng = np.random.default_rng(seed)
-    theta, n_images, chi = rng.gamma(1.0, 5.0, 3), 17, (2.5, 0.7)
+    theta, n_pictures, chi = rng.gamma(1.0, 5.0, 3), 17, (2.5, 0.7)
 
     def loss(x):
         rates = np.exp(x)
-        return -(n_images * np.log(rates).sum() - rates @ theta + log_prior_of_rates(rates, chi))
+        return -(n_pictures * np.log(rates).sum() - rates @ theta + log_prior_of_rates(rates, chi))
 
     found = minimize(loss, np.zeros(3), method="BFGS")
-    np.testing.assert_allclose(best_rates(theta, n_images, chi), np.exp(found.x), rtol=1e-4)  # differences
+    np.testing.assert_allclose(best_rates(theta, n_pictures, chi), np.exp(found.x), rtol=1e-4)  # differences
 
 
 def test_the_prior_of_lambda_is_the_gamma_density_of_scipy():

@@ -7,7 +7,7 @@ from scipy.integrate import dblquad
 from tagmix import Bags
 from tagmix.kernels import compiled, reference
 from tagmix.model import estep, mstep
-from tagmix.model.bound import image_bound
+from tagmix.model.bound import picture_bound
 from tagmix.model.params import Params, Settings
 from tests.oracle.evidence import (
     log_evidence,
@@ -90,7 +90,7 @@ def test_the_kernels_closed_form_equals_the_bound_line_by_line(kernels, bounded)
         evidence, rates = lopsided(seed, n_regions, n_tags)
         phi, S, r, bound = infer(evidence, rates, bounded, kernels)
         zeta = n_regions / r if bounded else None
-        lines = image_bound(phi, 1 + S, 1 / (rates + r), zeta, rates, evidence, np.zeros(n_tags))
+        lines = picture_bound(phi, 1 + S, 1 / (rates + r), zeta, rates, evidence, np.zeros(n_tags))
         np.testing.assert_allclose(bound, lines.total, rtol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""What all learners over Bags share, so that a method is only its mathematics."""
+"""Base classes of all learners over Bags: checks, scores and files."""
 
 import os
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ from tagmix.learners.inputs import as_bags, check_tags, useful_pictures
 
 
 class BagsEstimator(BaseEstimator):
-    """An estimator over Bags; scikit-learn is told that it also takes counts, and what ``y`` may be."""
+    """An estimator over Bags; its scikit-learn tags declare sparse counts and multi-label ``y``."""
 
     tag_names_: tuple[str, ...]
 
@@ -40,10 +40,10 @@ class BagsEstimator(BaseEstimator):
 class TagLearner(BagsEstimator, ABC):
     """A scikit-learn estimator that ranks the tags of pictures.
 
-    A method writes ``_fit(bags)``, which sets attributes that end in an underscore, and ``_scores(bags)``,
-    which returns pictures × tags, any numbers, larger for more likely tags. ``SCHEMA`` declares the fitted
-    attributes for files (``learners/schema.py``); ``reads_dense`` says whether it reads embeddings beside
-    word counts, ``reads_pictures`` whether it reads views of whole pictures.
+    A subclass defines ``_fit(bags)``, which sets attributes that end in an underscore, and ``_scores(bags)``,
+    which returns pictures × tags, larger for more likely tags. ``SCHEMA`` declares the fitted attributes for
+    files (``learners/schema.py``); ``reads_dense``: whether it reads embeddings in addition to word counts;
+    ``reads_pictures``: whether it reads views of whole pictures.
     """
 
     SCHEMA: ClassVar[dict[str, Any]] = {}
@@ -53,7 +53,7 @@ class TagLearner(BagsEstimator, ABC):
     storable_as_expert: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from Bags with tags, or from counts (images × words) and ``y``."""
+        """Learn from Bags with tags, or from counts (pictures × words) and ``y``."""
         bags = as_bags(self, X, y, reset=True)
         self._check_trainable(bags)
         useful = useful_pictures(bags)
@@ -64,19 +64,19 @@ class TagLearner(BagsEstimator, ABC):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return a score for each tag, images × tags, rows positive and summing to 1: to rank by."""
+        """Return scores for ranking, pictures × tags, rows nonnegative and summing to 1."""
         scores = self.decision_scores(X)
         shifted = scores - scores.min(axis=1, keepdims=True)
         total = shifted.sum(axis=1, keepdims=True)
         return np.where(total > 0, shifted / np.where(total > 0, total, 1.0), 1 / scores.shape[1])
 
     def decision_scores(self, X: Any) -> Floats:
-        """Return the method's own scores, images × tags, on its own scale."""
+        """Return the method's own scores, pictures × tags, not normalised."""
         bags = self._checked(X)
         return np.asarray(self._scores(bags), dtype=np.float64)
 
     def top_tags(self, X: Any, k: int = 5) -> Ints:
-        """Return the numbers of the k best tags of each image, best first."""
+        """Return the indices of the k best tags of each picture, best first."""
         return metrics.top_tags(self.decision_scores(X), k)
 
     def predict(self, X: Any) -> Ints:
@@ -97,7 +97,7 @@ class TagLearner(BagsEstimator, ABC):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted learner into one file, safe to open from a stranger; ``tagmix.load`` reads it."""
+        """Write the fitted learner to one file without pickled code; ``tagmix.load`` reads it."""
         check_is_fitted(self)
         serialise.save(self, Path(path))
 
@@ -110,12 +110,12 @@ class TagLearner(BagsEstimator, ABC):
         """Return pictures × tags, larger for more likely tags."""
 
     def _check_state(self) -> None:
-        """Raise ValueError if what came from a file does not fit together; a method checks its shapes."""
+        """Raise ValueError if the attributes read from a file are inconsistent."""
 
     def _check_trainable(self, bags: Bags) -> None:
         if bags.tags is None or not useful_pictures(bags).any():
             raise BagsError(
-                "no image has both a tag and a region, so there is nothing to learn: pass bags with tags."
+                "no picture has both a tag and a region, so there is nothing to learn: pass bags with tags."
             )
         if bags.n_tags < 2:
             raise BagsError(
@@ -124,7 +124,7 @@ class TagLearner(BagsEstimator, ABC):
         dense = [name for name, view in bags.views.items() if not issparse(view)]
         if dense and not self.reads_dense:
             raise BagsError(
-                f"{type(self).__name__} reads word counts, view {dense[0]!r} is dense: leave it out, or "
+                f"{type(self).__name__} reads word counts, view {dense[0]!r} is dense: omit it, or "
                 "choose a learner for embeddings."
             )
 
@@ -135,19 +135,19 @@ class TagLearner(BagsEstimator, ABC):
         if widths != self.widths_:
             raise BagsError(
                 f"the learner was fitted with the views {self.widths_}, these bags have {widths}: describe "
-                "them as the training images were."
+                "them as the training pictures were."
             )
         return bags
 
 
 class RegionLearner(TagLearner):
-    """A learner that also ranks the tags of each region; a method writes ``_region_scores(bags)``.
+    """A learner that also ranks the tags of each region; a subclass defines ``_region_scores(bags)``.
 
-    Those are log-like: they are compared between tags, and a caption keeps its own tags only.
+    These scores are on a log scale: a softmax over all tags, or over the caption's tags, normalises them.
     """
 
     def predict_regions(self, X: Any, captioned: bool = False) -> Floats:
-        """Return p(tag | region), regions × tags, rows summing to 1; ``captioned`` uses the images' tags."""
+        """Return p(tag | region), regions × tags, rows summing to 1; ``captioned`` uses the captions."""
         bags = self._checked(X)
         if captioned:
             check_tags(bags, self.tag_names_)
@@ -158,20 +158,20 @@ class RegionLearner(TagLearner):
         return scores / scores.sum(axis=1, keepdims=True)
 
     def top_region_tags(self, X: Any, k: int = 1, captioned: bool = False) -> Ints:
-        """Return the numbers of the k best tags of each region, best first."""
+        """Return the indices of the k best tags of each region, best first."""
         return metrics.top_tags(self.predict_regions(X, captioned), k)
 
     @abstractmethod
     def _region_scores(self, bags: Bags) -> Floats:
-        """Return regions × tags, log-like."""
+        """Return regions × tags, on a log scale."""
 
     def _captioned_region_scores(self, bags: Bags) -> Floats:
-        """Return the same where captions may be looked at; those of other tags are shut out afterwards."""
+        """Return regions × tags where captions may be used; the caller masks the other tags."""
         return self._region_scores(bags)
 
 
 def _within_captions(scores: Floats, bags: Bags) -> Floats:
-    """Return the scores with tags outside of a picture's caption shut out; without a caption all stay."""
+    """Return the scores with tags outside the picture's caption masked, if it has a caption."""
     own = bags.captions.toarray() > 0
     own[~own.any(axis=1)] = True
     return np.where(np.repeat(own, np.diff(bags.offsets), axis=0), scores, -1e300)

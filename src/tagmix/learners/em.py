@@ -54,7 +54,7 @@ class Corpus:
             shard = self.bags[where]
             views = self.views[i] or estep.prepared_views(shard, params)
             posterior = estep.posterior_captioned(
-                shard, params, self.settings, self.shares[i], self.deltas[i], None, self.entries[i], views
+                shard, params, self.settings, self.shares[i], self.deltas[i], self.entries[i], views
             )
             self.shares[i], self.entries[i], self.views[i] = posterior.S, posterior.entries, views
             yield shard, posterior, views

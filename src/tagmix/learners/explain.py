@@ -1,4 +1,4 @@
-"""Why a picture has a tag: its regions, their words, and the context."""
+"""Explanations of a predicted tag: regions, words, and the context."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,11 +12,11 @@ from tagmix.model.params import Instances, Settings
 
 
 class Explanation(NamedTuple):
-    """Why a picture has a tag: a probability per region, and the words that spoke for it by view.
+    """Why a picture has a tag: a probability per region, and the words per view that support it.
 
-    ``words[view]`` lists word indices, the largest gain first; ``gains[view]`` how many nats each adds for
-    the tag, against its mean over all tags. ``context`` is how many nats the whole picture adds before any
-    region is looked at: 0 for ``EMM``, which has no context.
+    ``words[view]`` lists word indices, the largest gain first; ``gains[view]`` is the gain of each in nats,
+    relative to the mean over all tags. ``context`` is the contribution of the whole picture in nats: 0 for
+    ``EMM``, which has no context.
     """
 
     picture: str
@@ -28,10 +28,10 @@ class Explanation(NamedTuple):
 
 
 class Explainer:
-    """Compute for one tag how much each word adds: κ (E[log β_tag,d] − mean over tags of E[log β_cd]).
+    """Compute the gain of each word for one tag: κ (E[log β_tag,d] − mean over tags of E[log β_cd]).
 
-    The mean is over all tags, not over those of the region itself: against these a word would add nothing
-    where the model is certain.
+    The mean is over all tags, not over φ of the region: relative to φ, no word would have a gain where the
+    model is certain.
     """
 
     def __init__(self, model: Instances, settings: Settings, tag: int, name: str) -> None:

@@ -1,8 +1,8 @@
-"""What the linear rivals share: features of regions and of pictures, and a ridge chosen by folds.
+"""Base of the linear learners: features of regions and of pictures, and a cross-validated ridge.
 
 Counts become the square roots of their shares (the Hellinger map: the dot product of two regions is then the
-Bhattacharyya coefficient of their words), embeddings are standardised; either way a view has a mean squared
-length of about 1, so that one ridge suits all views.
+Bhattacharyya coefficient of their words), embeddings are standardised. In both cases the mean squared norm
+of a view is about 1, so that one ridge suits all views.
 """
 
 import math
@@ -22,20 +22,20 @@ from tagmix.learners.checks import check_number, check_numbers
 from tagmix.learners.pictures.distances import WHOLE, histograms, picture_views, pooled_views
 from tagmix.learners.schema import Array, Group, Number
 
-# A fuller block of counts is multiplied faster when dense, and then takes at most three times its memory.
+# A denser block of counts is multiplied faster as a dense array, which takes at most three times its memory.
 FULL = 0.2
-# Cells of one array of scores at a time: 32 MB.
+# Most cells of one array of scores: 32 MB.
 CELLS = 2**22
-# Without enough pictures for folds, and where every ridge ranks alike.
+# The ridge if there are too few pictures for cross-validation.
 USUAL_RIDGE = 1.0
 LARGEST = 1e9
 BOUNDS = {"folds": (2, 1000, True), "max_iter": (1, 10**6, True), "tol": (1e-12, 1.0, False)}
 
 
 class Features:
-    """Rows of numbers in blocks, one a view, sparse or dense; weights have one more row, the bias.
+    """Feature rows in blocks, one per view, sparse or dense; weights have one more row, the bias.
 
-    ``kept`` is for what somebody made of them and will need again.
+    ``kept`` caches quantities derived from the features.
     """
 
     def __init__(self, blocks: Sequence[Any]) -> None:
@@ -55,7 +55,7 @@ class Features:
         return out
 
     def pull(self, residual: Floats) -> Floats:
-        """Return the gradient of the weights (and biases) from that of the scores."""
+        """Return the gradient over weights and biases, given that over the scores."""
         parts = [np.asarray(block.T @ residual) for block in self.blocks]
         return np.vstack([*parts, residual.sum(axis=0, keepdims=True)])
 
@@ -65,16 +65,16 @@ class Features:
         return Features([block[rows] for block in self.blocks])
 
     def shards(self, n_columns: int) -> Iterator[slice]:
-        """Yield neighbouring rows whose scores take at most 32 MB."""
+        """Yield slices of rows whose scores take at most 32 MB."""
         size = max(1, CELLS // max(1, n_columns))
         for start in range(0, self.n_rows, size):
             yield slice(start, min(start + size, self.n_rows))
 
 
 def hellinger(counts: Any) -> Any:
-    """Return the square roots of each row's shares, rows of length 1; a row without words stays empty.
+    """Return the square roots of each row's shares, rows of norm 1; a row without words stays empty.
 
-    Sparse, unless more than a fifth of it is filled.
+    The result is dense if more than a fifth of its cells are nonzero.
 
     >>> from scipy.sparse import csr_array
     >>> hellinger(csr_array(np.array([[9, 16], [0, 0]]))).tolist()
@@ -85,7 +85,7 @@ def hellinger(counts: Any) -> Any:
 
 
 def scaling_of(views: dict[str, Any]) -> dict[str, Floats]:
-    """Return mean and scale (2 × dimensions) of each dense view; constant dimensions are left as they are."""
+    """Return mean and scale (2 × dimensions) of each dense view; constant dimensions are not scaled."""
     scaling = {}
     for name, view in views.items():
         if not is_sparse(view):
@@ -103,21 +103,21 @@ def features_of(views: dict[str, Any], scaling: dict[str, Floats]) -> Features:
             kinds = ("dense floats", "word counts") if name in scaling else ("word counts", "dense floats")
             raise BagsError(
                 f"the learner was fitted with {kinds[0]} in view {name!r}, these bags have {kinds[1]}: "
-                "describe them as the training images were."
+                "describe them as the training pictures were."
             )
         mean, scale = scaling.get(name, (0.0, 1.0))
         blocks.append(hellinger(view) if is_sparse(view) else (view - mean) / scale)
     return Features(blocks)
 
 
-# Weights, and what else a fit has to say, as fitted attributes by name.
+# Weights, and further fitted attributes by name.
 Learnt: TypeAlias = tuple[Floats, dict[str, Any]]
 
 
 class LinearLearner(TagLearner):
-    """Weights over features, and a ridge by folds: a method writes ``_learn`` and ``_rank``.
+    """A linear learner with a cross-validated ridge; subclasses define ``_learn`` and ``_rank``.
 
-    ``whole_pictures`` says whether the rows of the features are pictures or regions.
+    ``whole_pictures``: whether the rows of the features are pictures or regions.
     """
 
     SCHEMA: ClassVar[dict[str, Any]] = {
@@ -130,7 +130,7 @@ class LinearLearner(TagLearner):
 
     reads_dense: ClassVar[bool] = True
     whole_pictures: ClassVar[bool] = False
-    # From strong to weak: each starts where the one before it ended.
+    # From strong to weak: each fit starts from the weights of the previous one.
     grid: ClassVar[tuple[float, ...]] = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 
     ridge: float | None
@@ -141,11 +141,11 @@ class LinearLearner(TagLearner):
 
     @abstractmethod
     def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
-        """Return the weights (features and bias × tags); ``start`` has those of a stronger ridge."""
+        """Return the weights (features and bias × tags); ``start``: the weights for a stronger ridge."""
 
     @abstractmethod
     def _rank(self, bags: Bags, scores: Floats, biases: Floats) -> Floats:
-        """Return pictures × tags from the scores of the features' rows; without regions, by the biases."""
+        """Return pictures × tags from the scores of feature rows; pictures without regions get the biases."""
 
     def _views(self, bags: Bags) -> dict[str, Any]:
         return pooled_views(bags) if self.whole_pictures else bags.views
@@ -156,24 +156,24 @@ class LinearLearner(TagLearner):
         return features_of({name: views[name] for name in self._widths()}, self.scaling_)
 
     def _widths(self) -> dict[str, int]:
-        """Return the width of every view that was read; whole pictures' are known by their scaling."""
+        """Return the width of every view read by ``fit``; for views of whole pictures, from their scaling."""
         whole = {name: scaling.shape[1] for name, scaling in self.scaling_.items()}
         return {**self.widths_, **{name: n for name, n in whole.items() if name not in self.widths_}}
 
     def _fit(self, bags: Bags) -> None:
         self._check_settings()
-        ridge, tried = self._choose_ridge(bags)
+        ridge, accuracies = self._choose_ridge(bags)
         views = self._views(bags)
         scaling = scaling_of(views)
-        weights, report = self._learn(bags, features_of(views, scaling), ridge, None)
-        self.ridge_, self.ridge_scores_, self.scaling_, self.weights_ = ridge, tried, scaling, weights
-        for name, value in report.items():
+        weights, attributes = self._learn(bags, features_of(views, scaling), ridge, None)
+        self.ridge_, self.ridge_scores_, self.scaling_, self.weights_ = ridge, accuracies, scaling, weights
+        for name, value in attributes.items():
             setattr(self, name, value)
 
     def _choose_ridge(self, bags: Bags) -> tuple[float, Floats]:
-        """Return the ridge that ranks held-out pictures best, and the accuracy with each that was tried.
+        """Return the ridge with the best cross-validated accuracy, and the accuracy of each one tried.
 
-        From the strongest down until it loses: weaker ones cost the most steps.
+        The search goes from strong to weak and stops at the first loss: weaker ridges need the most steps.
         """
         if self.ridge is not None:
             return float(self.ridge), np.zeros(0)
@@ -181,25 +181,25 @@ class LinearLearner(TagLearner):
             return USUAL_RIDGE, np.zeros(0)
         splits = KFold(self.folds, shuffle=True, random_state=self.random_state).split(np.arange(len(bags)))
         paths = [(test, self._path(bags[train], bags[test])) for train, test in splits]
-        found: list[float] = []
+        accuracies: list[float] = []
         scores = np.empty((len(bags), bags.n_tags))
         for _ in self.grid:
             for test, path in paths:
                 scores[test] = next(path)
-            found.append(top_k_accuracy(bags.tags, scores, default_k(bags.n_tags)))
-            if found[-1] < max(found):
+            accuracies.append(top_k_accuracy(bags.tags, scores, default_k(bags.n_tags)))
+            if accuracies[-1] < max(accuracies):
                 break
-        return self.grid[int(np.argmax(found))], np.array(found)
+        return self.grid[int(np.argmax(accuracies))], np.array(accuracies)
 
     def _path(self, train: Bags, test: Bags) -> Iterator[Floats]:
-        """Yield the held-out scores with each ridge of the grid."""
+        """Yield the scores of the test fold for each ridge of the grid."""
         views = self._views(train)
         scaling = scaling_of(views)
-        features, held_out = features_of(views, scaling), features_of(self._views(test), scaling)
+        features, test_features = features_of(views, scaling), features_of(self._views(test), scaling)
         weights = None
         for ridge in self.grid:
             weights, _ = self._learn(train, features, ridge, weights)
-            yield self._rank(test, held_out.scores(weights), weights[-1])
+            yield self._rank(test, test_features.scores(weights), weights[-1])
 
     def _scores(self, bags: Bags) -> Floats:
         out = np.empty((len(bags), len(self.tag_names_)))
@@ -217,14 +217,16 @@ class LinearLearner(TagLearner):
             if got != expected:
                 raise BagsError(
                     f"the learner was fitted with the views {expected} of whole pictures, these bags have "
-                    f"{got}: describe them as the training images were."
+                    f"{got}: describe them as the training pictures were."
                 )
         return bags
 
     def _check_settings(self) -> None:
         check_numbers(self, BOUNDS)
         if self.ridge is not None:
-            check_number("ridge", self.ridge, 1 / LARGEST, LARGEST, way_out="None chooses one by folds.")
+            check_number(
+                "ridge", self.ridge, 1 / LARGEST, LARGEST, way_out="None chooses it by cross-validation."
+            )
 
     def _check_state(self) -> None:
         widths = self._widths()
@@ -233,25 +235,25 @@ class LinearLearner(TagLearner):
             raise ValueError(f"weights_ must be {width} × {len(self.tag_names_)}, got {self.weights_.shape}")
         for name, scaling in self.scaling_.items():
             if name not in self.widths_ and not (self.whole_pictures and name.startswith(WHOLE)):
-                raise ValueError(f"scaling_ names the view {name!r:.60}, which was not read")
+                raise ValueError(f"scaling_ names the view {name!r:.60}, which fit did not read")
             if scaling.shape != (2, widths[name]) or not (scaling[1] > 0).all():
                 raise ValueError(f"scaling_ of view {name!r:.60} must be 2 × {widths[name]}, scales positive")
 
 
-def image_of(bags: Bags) -> Ints:
-    """Return the number of each region's picture."""
+def picture_of(bags: Bags) -> Ints:
+    """Return the index of each region's picture."""
     return np.repeat(np.arange(len(bags)), np.diff(bags.offsets))
 
 
 def pooled(bags: Bags, values: Floats, by: np.ufunc, otherwise: Floats) -> Floats:
-    """Return ``by`` over the regions of each picture, pictures × columns; ``otherwise`` without regions.
+    """Reduce the regions of each picture with ``by``, pictures × columns; ``otherwise`` without regions.
 
     >>> bags = Bags(np.ones((3, 1), int), [0, 2, 2, 3])
     >>> pooled(bags, np.array([[1.0], [5.0], [2.0]]), np.maximum, np.array([7.0])).ravel().tolist()
     [5.0, 7.0, 2.0]
     """
-    some = np.diff(bags.offsets) > 0
+    has_regions = np.diff(bags.offsets) > 0
     out = np.repeat(otherwise[None, :], len(bags), axis=0)
-    if some.any():
-        out[some] = by.reduceat(values, bags.offsets[:-1][some], axis=0)
+    if has_regions.any():
+        out[has_regions] = by.reduceat(values, bags.offsets[:-1][has_regions], axis=0)
     return out

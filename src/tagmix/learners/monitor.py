@@ -1,4 +1,4 @@
-"""Watch a bound rise: history, convergence, and a warning when it falls."""
+"""Monitor a bound: history, convergence, and a warning if it decreases."""
 
 import sys
 import warnings
@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.exceptions import ConvergenceWarning
 
-ROUNDING = 1e-9  # a fall smaller than this share of the bound is arithmetic, not a mistake
+ROUNDING = 1e-9  # smaller relative decreases of the bound are rounding errors
 
 
 class Monitor:
-    """Keep the bound of every iteration and say when to stop.
+    """Record the bound of every iteration and detect convergence.
 
-    ``verbose`` 1 shows a bar on a terminal and nothing in a pipe, 2 prints one line per iteration;
+    ``verbose=1`` shows a bar on a terminal and nothing in a pipe, 2 prints one line per iteration;
     ``progress("model", iteration, max_iter)`` is called after each.
 
     >>> monitor = Monitor(tolerance=0.01, max_iter=10)
@@ -54,12 +54,12 @@ class Monitor:
             self._bar = None
 
     def new_objective(self) -> None:
-        """Forget the level reached: what follows is the bound of another problem."""
+        """Restart the convergence test: later bounds belong to another objective."""
         self._since = len(self.history)
         self.converged = False
 
     def stop_after(self, bound: float) -> bool:
-        """Add a bound and say whether the relative gain is now below the tolerance."""
+        """Record a bound and return whether the relative gain is below the tolerance."""
         self.history.append(bound)
         self._show(bound)
         run = self.history[self._since :]
@@ -69,7 +69,7 @@ class Monitor:
         if gain < -ROUNDING * abs(run[-2]):
             warnings.warn(
                 f"the bound fell by {-gain:.3g} at iteration {len(self.history)} (from {run[-2]:.10g}): "
-                "the numbers are not to be trusted; please report it with the data.",
+                "the result is unreliable; please report it with the data.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -77,11 +77,11 @@ class Monitor:
         return self.converged
 
     def warn_if_early(self) -> None:
-        """Warn when the iterations ran out before the bound settled."""
+        """Warn if the iterations ended before convergence."""
         if not self.converged:
             warnings.warn(
-                f"stopped after {len(self.history)} iterations before the bound settled to a relative gain "
-                f"of {self.tolerance:g}: raise max_iter, or tol if this is on purpose.",
+                f"stopped after {len(self.history)} iterations before the bound converged to a relative gain "
+                f"of {self.tolerance:g}: raise max_iter, or tol if this is intended.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

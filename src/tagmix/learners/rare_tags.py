@@ -1,10 +1,10 @@
-"""Rank so that rare tags count as much as frequent ones: by how far a probability stands out for its tag.
+"""Per-tag weights of probabilities that rank rare tags higher, for metrics in which every tag counts once.
 
-The probability itself finds most right tags, and most right tags are frequent ones. Who counts every tag once
-(the mean F1 of tags, how many tags are found at all) must show rare tags at lower probabilities: p is divided
-by spread^a · frequency^b of the tag, where the spread of its probabilities over held-out pictures is small
-for rare tags and for those that are hard to tell. a = b = 0 leaves the order alone; what is best for the mean
-F1 of tags on held-out pictures decides.
+Ranking by the probability p maximises the number of correct tags, most of which are frequent. The mean
+per-tag F1 and the number of tags predicted at least once improve if rare tags are shown at lower
+probabilities: p is divided by spread^a · frequency^b of its tag. The spread, the standard deviation of the
+tag's cross-validated probabilities, is small for rare tags and for tags that are hard to recognise. a and b
+maximise the mean per-tag F1 of cross-validated pictures; a = b = 0 does not change the ranking.
 """
 
 from itertools import product
@@ -15,23 +15,24 @@ from tagmix.arrays import Floats
 from tagmix.evaluation.metrics import per_tag_f1
 
 SPREAD_POWERS = tuple(round(0.2 * step, 1) for step in range(7))
-# Below 0 where the spread alone would go too far.
+# Negative powers compensate where the spread alone corrects too much.
 FREQUENCY_POWERS = tuple(round(0.2 * step, 1) for step in range(-2, 4))
-# Probabilities that vary less say nothing: such a tag would stand out by rounding.
+# Lower limit of the spread: smaller variation is rounding error.
 LEAST_SPREAD = 1e-3
-# Held-out pictures are judged so many at a time: the more there are, the more often a rare tag is found
-# anyway, and the choice leans to a = b = 0.
+# F1 is computed on parts of this many pictures: on larger ones a rare tag is more often predicted at least
+# once without weights, which biases the choice towards a = b = 0.
 AT_A_TIME = 500
 
 
 def rare_tag_weights_of(p: Floats, tags: Floats, seed: int = 0) -> Floats:
-    """Return a factor a tag, spread^−a (pictures that have it + 1)^−b, with the best mean F1 of tags.
+    """Return one weight per tag, spread^−a · (number of its pictures + 1)^−b, with the best mean per-tag F1.
 
-    The rare tag is never the likeliest, and yet right where it is likelier than usual:
+    ``p`` are cross-validated probabilities, pictures × tags. Here the rare tag never has the highest
+    probability, but is correct where its probability is higher than usual:
 
     >>> p = np.array([[0.5, 0.4], [0.5, 0.1], [0.5, 0.1]])
-    >>> factors = rare_tag_weights_of(p, np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]))
-    >>> p.argmax(axis=1).tolist(), (p * factors).argmax(axis=1).tolist()
+    >>> weights = rare_tag_weights_of(p, np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]))
+    >>> p.argmax(axis=1).tolist(), (p * weights).argmax(axis=1).tolist()
     ([0, 0, 0], [1, 0, 0])
     """
     k = max(1, min(5, tags.shape[1] // 2))
@@ -39,14 +40,14 @@ def rare_tag_weights_of(p: Floats, tags: Floats, seed: int = 0) -> Floats:
     order = np.random.default_rng(seed).permutation(len(p))
     parts = [rows for rows in np.array_split(order, -(-len(p) // AT_A_TIME)) if tags[rows].any()]
 
-    def factors(powers: tuple[float, float]) -> Floats:
-        made: Floats = spreads ** -powers[0] * counts ** -powers[1]
-        return made
+    def weights_for(powers: tuple[float, float]) -> Floats:
+        weights: Floats = spreads ** -powers[0] * counts ** -powers[1]
+        return weights
 
-    def reached(powers: tuple[float, float]) -> float:
-        own = factors(powers)
-        return sum(per_tag_f1(tags[rows], p[rows] * own, k) for rows in parts)
+    def total_f1(powers: tuple[float, float]) -> float:
+        weights = weights_for(powers)
+        return sum(per_tag_f1(tags[rows], p[rows] * weights, k) for rows in parts)
 
-    # Of equals the ones that change least
+    # Among ties, the smallest change of the ranking
     pairs = sorted(product(SPREAD_POWERS, FREQUENCY_POWERS), key=lambda pair: abs(pair[0]) + abs(pair[1]))
-    return factors(max(pairs, key=reached))
+    return weights_for(max(pairs, key=total_f1))

@@ -1,6 +1,6 @@
-"""The variational bound of one image, one function for each line, with all constants.
+"""The variational bound of one picture, one function per line, with all constants.
 
-These are the definition; the kernels use their closed form at the optimum of γ, ρ and ζ. Words are
+These functions are the definition; the kernels use the closed form at the optimum of γ, ρ and ζ. Words are
 an ordered list, as in Eq. 3, so no multinomial coefficient appears. ``evidence`` is κ Σ_d x_d E[log β].
 """
 
@@ -12,8 +12,8 @@ from scipy.special import digamma, gammaln, xlogy
 from tagmix.arrays import Floats
 
 
-class ImageBound(NamedTuple):
-    """The bound of one image, one field for each line; their sum is the bound."""
+class PictureBound(NamedTuple):
+    """The bound of one picture, one field per line; their sum is the bound."""
 
     theta: float
     assignments: float
@@ -40,7 +40,7 @@ def assignments(phi: Floats, gamma: Floats, rho: Floats) -> float:
 
 
 def normaliser(n_regions: int, gamma: Floats, rho: Floats, zeta: float) -> float:
-    """Return M(1 − log ζ − Σ_c γ_c ρ_c / ζ) ≤ −M E[log Σ_c θ_c]: what the printed bound drops (D3)."""
+    """Return M(1 − log ζ − Σ_c γ_c ρ_c / ζ) ≤ −M E[log Σ_c θ_c], which the printed bound omits (D3)."""
     return float(n_regions * (1 - np.log(zeta) - (gamma @ rho) / zeta))
 
 
@@ -64,7 +64,7 @@ def entropy_of_z(phi: Floats) -> float:
     return float(-xlogy(phi, phi).sum())
 
 
-def image_bound(
+def picture_bound(
     phi: Floats,
     gamma: Floats,
     rho: Floats,
@@ -72,9 +72,9 @@ def image_bound(
     rates: Floats,
     evidence: Floats,
     guide: Floats,
-) -> ImageBound:
-    """Return all lines; ``zeta`` None drops the normaliser, as the paper prints it."""
-    return ImageBound(
+) -> PictureBound:
+    """Return all lines; ``zeta=None`` omits the normaliser, as printed in the paper."""
+    return PictureBound(
         log_prior(gamma, rho, rates),
         assignments(phi, gamma, rho),
         0.0 if zeta is None or len(phi) == 0 else normaliser(len(phi), gamma, rho, zeta),
@@ -98,12 +98,12 @@ def update_gamma(phi: Floats) -> Floats:
 
 
 def update_rho(gamma: Floats, phi: Floats, rates: Floats, zeta: float | None) -> Floats:
-    """Return ρ_c = (1 + S_c)/(γ_c (λ_c + M/ζ)), Eq. 7 turned right side up (D1)."""
+    """Return ρ_c = (1 + S_c)/(γ_c (λ_c + M/ζ)), the reciprocal of the printed Eq. 7 (D1)."""
     pull = 0.0 if zeta is None else len(phi) / zeta
     rho: Floats = (1 + phi.sum(axis=0)) / (gamma * (rates + pull))
     return rho
 
 
 def update_zeta(gamma: Floats, rho: Floats) -> float:
-    """Return ζ = E[Σ_c θ_c] = Σ_c γ_c ρ_c, which makes the normaliser's bound tight at its mean."""
+    """Return ζ = E[Σ_c θ_c] = Σ_c γ_c ρ_c, at which the bound of the normaliser is tight."""
     return float(gamma @ rho)

@@ -1,7 +1,7 @@
-"""Regions whose shares of tags are given: exact posteriors, and EM for the instance models (D18).
+"""Given shares of tags: exact posteriors of regions, and EM for the instance models (D18).
 
 With shares s_nc given, regions are independent, φ_nmc ∝ s_nc e^{E_nmc} needs no iteration, and the bound is
-the likelihood itself. A caption gives equal shares to its own tags; without one the shares are the context's.
+the likelihood itself. A caption's own tags have equal shares; without a caption the context gives the shares.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,14 +21,14 @@ from tagmix.model.params import Settings
 
 @dataclass(frozen=True)
 class RegionModel:
-    """Instance models by name (``view_of``): what a region looks like, given its tag."""
+    """Instance models by name (``view_of``): the likelihood of a region given its tag."""
 
     instances: Mapping[str, InstanceModel]
     n_tags: int
 
 
 class CaptionedShard(NamedTuple):
-    """A shard of captioned pictures, with what no iteration of EM changes."""
+    """A shard of captioned pictures, with the arrays that no iteration of EM changes."""
 
     bags: Bags
     entries: Entries
@@ -50,20 +50,20 @@ def posterior_given(shard: Bags, model: RegionModel, settings: Settings, log_sha
     """Return φ and S over all tags, for log shares of pictures × tags."""
     block = evidence_block(shard, model, settings, None)
     starts = np.arange(len(shard) + 1) * model.n_tags
-    how = (starts, shard.offsets * model.n_tags, np.ascontiguousarray(log_shares).ravel())
-    return _explained(block, *how, settings, None)
+    block_starts, flat_shares = shard.offsets * model.n_tags, np.ascontiguousarray(log_shares).ravel()
+    return _posterior(block, starts, block_starts, flat_shares, settings, None)
 
 
 def posterior_of_captions(shard: CaptionedShard, model: RegionModel, settings: Settings) -> Posterior:
-    """Return φ and S over each picture's own tags, which share its regions equally beforehand."""
+    """Return φ and S over each picture's own tags, which have equal prior shares."""
     entries = shard.entries
     block = evidence_block(shard.bags, model, settings, entries, shard.views)
     widths = np.diff(entries.starts)
     log_shares = np.repeat(-np.log(np.maximum(widths, 1)), widths)
-    return _explained(block, entries.starts, entries.block_starts, log_shares, settings, entries)
+    return _posterior(block, entries.starts, entries.block_starts, log_shares, settings, entries)
 
 
-def _explained(
+def _posterior(
     block: Floats,
     entry_starts: Ints,
     block_starts: Ints,
@@ -80,7 +80,7 @@ def _explained(
 
 
 def captioned_shard(bags: Bags, model: RegionModel) -> CaptionedShard:
-    """Return captioned pictures, ready for EM."""
+    """Return captioned pictures prepared for EM."""
     return CaptionedShard(bags, entries_of(bags.captions, bags.offsets), prepared_views(bags, model))
 
 

@@ -1,4 +1,4 @@
-"""How a region speaks for a tag: the instance model, and its multinomial form."""
+"""The instance model, the likelihood of a region given a tag, and its multinomial form."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,31 +11,31 @@ from scipy.special import digamma, polygamma
 from tagmix.arrays import Entries, Floats, Ints, rows_of
 from tagmix.kernels import compiled
 
-ETA_RANGE = (1e-6, 1e6)  # a Dirichlet flatter or spikier than this changes no double
+ETA_RANGE = (1e-6, 1e6)  # beyond it the Dirichlet does not change in double precision
 
 
 class InstanceModel(Protocol):
-    """What EMM asks of a model of regions; another one needs only these methods.
+    """The interface of a model of regions given their tag.
 
-    ``entries`` None means all tags: ``block`` is then regions × tags, flat. Where a view is asked for, what
-    ``prepared`` made of it will do as well.
+    ``entries=None`` means all tags: ``block`` is then regions × tags, flat. Every ``view`` argument also
+    accepts the result of ``prepared``.
     """
 
     def prepared(self, view: Any) -> Any:
-        """Return what learning never changes of a view, for who asks for its evidence again and again."""
+        """Return the view with the computations that learning does not change done, for repeated use."""
 
     def add_evidence(
         self, view: Any, scale: float, region_starts: Ints, entries: Entries | None, block: Floats
     ) -> None:
-        """Add scale · E[log p(x_m | tag)] for each region and entry to ``block``."""
+        """Add scale · E[log p(x_m | tag)] to ``block``, for each region and entry."""
 
     def empty_statistics(self) -> Floats:
-        """Return statistics of no region: zeros of the right shape, to be added to."""
+        """Return the statistics of no region: zeros of the right shape."""
 
     def add_statistics(
         self, view: Any, phi: Floats, region_starts: Ints, entries: Entries | None, out: Floats
     ) -> None:
-        """Add what the regions say of the tags that hold them (``phi``, as ``block``) to ``out``."""
+        """Add the statistics of the regions, weighted by ``phi`` (in the layout of ``block``), to ``out``."""
 
     def updated(self, statistics: Floats, learn_prior: bool) -> Self:
         """Return the maximiser of the bound given the statistics of all regions."""
@@ -55,7 +55,7 @@ class Multinomial:
 
     @classmethod
     def empty(cls, n_tags: int, n_words: int, eta: float, **how: Any) -> Self:
-        """Return the prior: no tag has been seen."""
+        """Return the prior, before any statistics."""
         return cls(np.full((n_tags, n_words), eta), eta, **how)
 
     def prepared(self, view: Any) -> Any:
@@ -69,12 +69,12 @@ class Multinomial:
 
     @property
     def E_log_beta(self) -> Floats:
-        """E[log β_cd] = Ψ(μ_cd) − Ψ(Σ_d μ_cd), which mean field asks for (D8)."""
+        """E[log β_cd] = Ψ(μ_cd) − Ψ(Σ_d μ_cd), as mean field requires (D8)."""
         return self._terms[0]
 
     @cached_property
     def _for_all_tags(self) -> Floats:
-        """E[log β] in the order that evidence of all tags reads it: one more array of tags × words."""
+        """E[log β] in the memory order for the evidence of all tags: a second array of tags × words."""
         ordered: Floats = self.kernels.for_all_tags(self.E_log_beta)
         return ordered
 
@@ -104,7 +104,7 @@ class Multinomial:
             self.kernels.add_statistics_of_own(rows, phi, region_starts, entries, out, self.n_threads)
 
     def updated(self, statistics: Floats, learn_prior: bool) -> "Multinomial":
-        """Return μ = η + Σ φ x (Eq. 9), after η has been learnt from the posterior so far."""
+        """Return μ = η + Σ φ x (Eq. 9), after an update of η from the current posterior."""
         eta = best_eta(self.E_log_beta) if learn_prior else self.eta
         return Multinomial(eta + statistics, eta, self.kernels, self.n_threads)
 
@@ -116,10 +116,10 @@ class Multinomial:
 def best_eta(E_log_beta: Floats) -> float:
     """Return the η that maximises Σ_c E[log Dir(β_c | η, …, η)], by Newton's method in log η.
 
-    The slope Ψ(Dη) − Ψ(η) + mean E[log β] falls through one zero. A step that would leave the
-    bracket around it, as the bare method of the literature can, is replaced by a bisection.
+    The slope Ψ(Dη) − Ψ(η) + mean E[log β] decreases through a single zero. A Newton step that would leave
+    the bracket around it is replaced by a bisection.
 
-    >>> mean = digamma(0.3) - digamma(2 * 0.3)  # what Dir(0.3, 0.3) itself expects
+    >>> mean = digamma(0.3) - digamma(2 * 0.3)  # E[log β] under Dir(0.3, 0.3)
     >>> round(best_eta(np.full((5, 2), mean)), 9)
     0.3
     """

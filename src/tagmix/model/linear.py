@@ -1,4 +1,4 @@
-"""A discriminative view: a linear score of regions a tag, learnt elsewhere, that counts as evidence."""
+"""A discriminative instance model: one linear score per tag, trained outside EM and used as evidence."""
 
 from dataclasses import dataclass
 from types import ModuleType
@@ -12,7 +12,7 @@ from tagmix.kernels import compiled
 
 @dataclass(frozen=True)
 class Linear:
-    """f_c(x) = (x − centre)/scale · weights_c + bias_c, log-like; EM takes it as it is.
+    """f_c(x) = (x − centre)/scale · weights_c + bias_c, on a log scale; EM does not change it.
 
     ``weights`` is tags × (features and bias).
     """
@@ -41,7 +41,7 @@ class Linear:
             )
 
     def empty_statistics(self) -> Floats:
-        """Return nothing: EM does not change what was learnt elsewhere."""
+        """Return an empty array: EM does not update the scores."""
         return np.zeros(0)
 
     def add_statistics(
@@ -50,9 +50,9 @@ class Linear:
         """Add nothing."""
 
     def updated(self, statistics: Floats, learn_prior: bool) -> "Linear":
-        """Return the same."""
+        """Return the model unchanged."""
         return self
 
     def divergence(self) -> float:
-        """Return 0: a constant of EM."""
+        """Return 0: the scores are constant in EM."""
         return 0.0

@@ -1,4 +1,4 @@
-"""The most probable mixture θ of each image, sparse with exact zeros, and what it says of the regions."""
+"""The MAP mixture θ of each picture, sparse with exact zeros, and the posterior of its regions."""
 
 from itertools import pairwise
 from types import ModuleType
@@ -13,11 +13,11 @@ from tagmix.kernels.threads import over_ranges
 
 
 class MapResult(NamedTuple):
-    """The optimum of each image and how near to it the search came."""
+    """The optimum of each picture, and bounds on the distance to it."""
 
-    theta: Floats  # images × tags; tags that are not used are exactly zero
-    residual: Floats  # per image: the largest breach of the optimality conditions
-    gap: Floats  # per image: F(optimum) − F(theta) is at most this many nats
+    theta: Floats  # pictures × tags; unused tags are exactly zero
+    residual: Floats  # per picture: the largest violation of the optimality conditions
+    gap: Floats  # per picture: F(optimum) − F(theta) is at most this many nats
 
 
 def infer_map(
@@ -30,41 +30,42 @@ def infer_map(
     n_threads: int = 1,
     kernels: ModuleType = compiled,
 ) -> MapResult:
-    """Return the θ ≥ 0 of each image that maximises Σ_m log Σ_c θ_c p_mc − Σ_c λ_c θ_c.
+    """Return the θ ≥ 0 of each picture that maximises Σ_m log Σ_c θ_c p_mc − Σ_c λ_c θ_c.
 
-    ``evidence`` holds log p_mc, regions × tags, the regions of image n in rows
+    ``evidence`` holds log p_mc, regions × tags, the regions of picture n in rows
     ``region_starts[n]:region_starts[n + 1]``; a constant added to a row changes nothing. ``rates`` are the
-    λ_c: one row for all images, or images × tags. Every θ has Σ_c λ_c θ_c = M, its number of regions. An
-    image whose residual is above ``tolerance`` used up its ``max_iter`` sweeps; its gap says what is left.
+    λ_c: one row for all pictures, or pictures × tags. Every θ satisfies Σ_c λ_c θ_c = M, the number of
+    regions. A residual above ``tolerance`` means that ``max_iter`` sweeps were used up; the gap bounds the
+    error.
 
-    >>> found = infer_map(np.log([[0.9, 0.2, 0.1], [0.2, 0.8, 0.1]]), np.array([0, 2]), np.ones(3))
-    >>> found.theta.round(6).tolist()
+    >>> result = infer_map(np.log([[0.9, 0.2, 0.1], [0.2, 0.8, 0.1]]), np.array([0, 2]), np.ones(3))
+    >>> result.theta.round(6).tolist()
     [[1.047619, 0.952381, 0.0]]
     """
     evidence = np.ascontiguousarray(evidence, dtype=np.float64)
     region_starts = _checked_starts(region_starts, evidence)
-    n_images, n_tags = region_starts.size - 1, evidence.shape[1]
-    rates = _checked_rates(rates, n_images, n_tags)
+    n_pictures, n_tags = region_starts.size - 1, evidence.shape[1]
+    rates = _checked_rates(rates, n_pictures, n_tags)
     if not (tolerance > 0.0 and max_iter >= 1):
         raise ParameterError(
             f"expected tolerance > 0 and max_iter >= 1, got {tolerance} and {max_iter}: "
-            "leave them out to use the defaults"
+            "omit them to use the defaults"
         )
-    found = MapResult(np.empty((n_images, n_tags)), np.empty(n_images), np.empty(n_images))
+    result = MapResult(np.empty((n_pictures, n_tags)), np.empty(n_pictures), np.empty(n_pictures))
 
     def work(start: int, stop: int) -> None:
-        kernels.map_pictures(evidence, region_starts, rates, tolerance, max_iter, *found, start, stop)
+        kernels.map_pictures(evidence, region_starts, rates, tolerance, max_iter, *result, start, stop)
 
-    over_ranges(work, n_images, n_threads)
-    return found
+    over_ranges(work, n_pictures, n_threads)
+    return result
 
 
 def region_posterior(evidence: Floats, theta: Floats, region_starts: Ints | None = None) -> Floats:
-    """Return φ_mc = θ_c p_mc / Σ_c' θ_c' p_mc': which tag each region came from; rows sum to 1.
+    """Return φ_mc = θ_c p_mc / Σ_c' θ_c' p_mc', the tag probabilities of each region; rows sum to 1.
 
-    One image: ``theta`` is one row and all rows of ``evidence`` are its regions. Many: ``theta`` is
-    images × tags and ``region_starts`` says which regions are whose. Only the tags with θ_c > 0 are
-    computed, in logs less the largest, so evidence of any size neither overflows nor vanishes.
+    For one picture ``theta`` is one row and all rows of ``evidence`` are its regions. For several, ``theta``
+    is pictures × tags and ``region_starts`` delimits their regions. Only tags with θ_c > 0 are computed, as
+    a softmax relative to the maximum, so that no evidence overflows or underflows.
 
     >>> region_posterior(np.log([[0.5, 0.25], [1e-9, 1e-9]]) - 4000.0, np.array([1.0, 2.0])).round(6).tolist()
     [[0.5, 0.5], [0.333333, 0.666667]]
@@ -75,42 +76,42 @@ def region_posterior(evidence: Floats, theta: Floats, region_starts: Ints | None
     starts = _checked_starts(starts, evidence)
     if theta.shape != (starts.size - 1, evidence.shape[1]) or not np.all(theta >= 0.0):
         raise ParameterError(
-            f"expected theta >= 0 of shape {(starts.size - 1, evidence.shape[1])} (images, tags), got shape "
-            f"{theta.shape} and least value {theta.min(initial=0.0)}: pass the theta of infer_map"
+            f"expected theta >= 0 of shape {(starts.size - 1, evidence.shape[1])} (pictures, tags), got "
+            f"shape {theta.shape} and least value {theta.min(initial=0.0)}: pass the theta of infer_map"
         )
     phi = np.zeros(evidence.shape)
-    for image, (first, last) in enumerate(pairwise(starts)):
-        used = np.flatnonzero(theta[image])
+    for n, (first, last) in enumerate(pairwise(starts)):
+        used = np.flatnonzero(theta[n])
         if first < last:
-            phi[first:last, used] = _softmax(evidence[first:last, used] + np.log(theta[image, used]), image)
+            phi[first:last, used] = _softmax(evidence[first:last, used] + np.log(theta[n, used]), n)
     return phi
 
 
-def _softmax(logits: Floats, image: int) -> Floats:
-    """Return exp(logits) with each row scaled to sum 1; refuse a row without any probability."""
+def _softmax(logits: Floats, picture: int) -> Floats:
+    """Return exp(logits) with each row scaled to sum to 1; refuse rows of −inf."""
     peaks = logits.max(axis=1, keepdims=True, initial=-np.inf)
     if not np.all(np.isfinite(peaks)):
         raise ParameterError(
             f"expected a tag with theta > 0 and evidence > -inf for each region, got none for a region of "
-            f"image {image}: pass the theta that infer_map found for this evidence"
+            f"picture {picture}: pass the theta that infer_map returned for this evidence"
         )
     powers = np.exp(logits - peaks)
     return powers / powers.sum(axis=1, keepdims=True)
 
 
 def _checked_starts(region_starts: Ints, evidence: Floats) -> Ints:
-    """Return the starts as int64 once they cut the rows of finite enough evidence into images."""
+    """Return the starts as int64 after checking that they partition the rows of valid evidence."""
     starts = np.ascontiguousarray(region_starts, dtype=np.int64)
     if evidence.ndim != 2 or evidence.shape[1] == 0:
         raise ParameterError(
-            f"expected evidence of shape (regions, tags) with a tag, got shape {evidence.shape}: stack the "
-            "regions of all images as rows"
+            f"expected evidence of shape (regions, tags) with at least one tag, got shape {evidence.shape}: "
+            "stack the regions of all pictures as rows"
         )
-    cuts = starts.ndim == 1 and starts.size > 0 and starts[0] == 0 and starts[-1] == len(evidence)
-    if not cuts or np.any(np.diff(starts) < 0):
+    spans = starts.ndim == 1 and starts.size > 0 and starts[0] == 0 and starts[-1] == len(evidence)
+    if not spans or np.any(np.diff(starts) < 0):
         raise ParameterError(
-            f"expected region_starts to rise from 0 to the {len(evidence)} rows of evidence, got {starts}: "
-            "pass the running sum of the numbers of regions, with 0 in front"
+            f"expected region_starts to increase from 0 to the {len(evidence)} rows of evidence, got "
+            f"{starts}: pass the cumulative number of regions, starting with 0"
         )
     # One pass: a maximum is NaN if any value is, +inf if any is, and −inf only if all are.
     peaks = evidence.max(axis=1)
@@ -123,13 +124,13 @@ def _checked_starts(region_starts: Ints, evidence: Floats) -> Ints:
     return starts
 
 
-def _checked_rates(rates: Floats, n_images: int, n_tags: int) -> Floats:
-    """Return the rates as rows (one for all images, or one an image) once they are positive and finite."""
+def _checked_rates(rates: Floats, n_pictures: int, n_tags: int) -> Floats:
+    """Return the rates as rows, one for all pictures or one per picture, after checking them."""
     rows = np.ascontiguousarray(np.atleast_2d(np.asarray(rates, dtype=np.float64)))
-    if rows.ndim != 2 or rows.shape[1] != n_tags or rows.shape[0] not in (1, n_images):
+    if rows.ndim != 2 or rows.shape[1] != n_tags or rows.shape[0] not in (1, n_pictures):
         raise ParameterError(
-            f"expected rates of shape ({n_tags},) or ({n_images}, {n_tags}), got {np.shape(rates)}: give one "
-            "rate a tag, for all images or for each"
+            f"expected rates of shape ({n_tags},) or ({n_pictures}, {n_tags}), got {np.shape(rates)}: give "
+            "one rate per tag, for all pictures or for each"
         )
     if not (np.all(rows > 0.0) and np.all(np.isfinite(rows))):
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""The M-step: the parameters that maximise the bound given the statistics, and where to start."""
+"""The M-step: the parameters that maximise the bound given the statistics, and their initial values."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,35 +20,35 @@ def update(
     learn_eta: bool = True,
     learn_rates: bool = True,
 ) -> Params:
-    """Return μ = η + Σ φ x (Eq. 9), the best η, and λ; ``weights`` belong to the margin problem."""
+    """Return μ = η + Σ φ x (Eq. 9), the best η, and λ; the margin problem sets ``weights``."""
     instances = {
         view: model.updated(statistics.instances[view], learn_eta) for view, model in params.instances.items()
     }
-    rates = best_rates(statistics.theta, statistics.n_images, settings.chi) if learn_rates else params.rates
+    rates = best_rates(statistics.theta, statistics.n_pictures, settings.chi) if learn_rates else params.rates
     return Params(rates, instances, params.weights)
 
 
-def best_rates(theta_sums: Floats, n_images: int, chi: tuple[float, float]) -> Floats:
+def best_rates(theta_sums: Floats, n_pictures: int, chi: tuple[float, float]) -> Floats:
     """Return λ_c = (χ1 + N − 1)/(χ2 + Σ_n γ_nc ρ_nc), the mode given the Gamma prior.
 
     >>> best_rates(np.array([1.0, 3.0]), 2, (2.0, 1.0)).tolist()
     [1.5, 0.75]
     """
-    return (chi[0] + n_images - 1) / (chi[1] + theta_sums)
+    return (chi[0] + n_pictures - 1) / (chi[1] + theta_sums)
 
 
 def total_bound(
     params: Params, statistics: Statistics, settings: Settings, learnt_rates: bool = True
 ) -> float:
-    """Return the bound of all data: pictures, minus the instance models' divergence, plus log p(λ)."""
+    """Return the bound of all data: that of the pictures − the instance models' divergence + log p(λ)."""
     prior = log_prior_of_rates(params.rates, settings.chi) if learnt_rates else 0.0
     return statistics.bound - tempered_divergence(params.instances, settings) + prior
 
 
 def start(bags: Bags, settings: Settings, eta: float) -> Params:
-    """Return instances as if every region were shared by its caption's tags, λ = 1 and w = 1.
+    """Return initial parameters: regions shared equally among their caption's tags, λ = 1 and w = 1.
 
-    For words that is μ_c = η + Σ_n (y_nc/|Y_n|) Σ_m x_nm: topics that are the tags.
+    For words, μ_c = η + Σ_n (y_nc/|Y_n|) Σ_m x_nm, so that topics are tags.
     """
     return Params(np.ones(bags.n_tags), start_instances(bags, settings, eta), np.ones(bags.n_tags))
 
@@ -56,7 +56,7 @@ def start(bags: Bags, settings: Settings, eta: float) -> Params:
 def start_instances(
     bags: Bags, settings: Settings, eta: float, scorers: Mapping[str, InstanceModel] | None = None
 ) -> dict[str, InstanceModel]:
-    """Return the instance models that ``start`` begins with; ``scorers`` are linear ones, already trained."""
+    """Return the initial instance models; ``scorers`` are linear ones, already trained."""
     entries = entries_of(bags.captions, bags.offsets)
     widths = np.diff(entries.starts)
     shares = np.repeat(1 / np.maximum(widths, 1), widths * np.diff(bags.offsets))
@@ -74,7 +74,7 @@ def start_instances(
 
 
 def _prior(view: Any, n_tags: int, eta: float, how: dict[str, Any]) -> InstanceModel:
-    """Return an instance model that has seen no tag: a multinomial for counts, a Gaussian for embeddings."""
+    """Return the prior of an instance model: multinomial for counts, Gaussian for embeddings."""
     if is_sparse(view):
         return Multinomial.empty(n_tags, view.shape[1], eta, **how)
     return Gaussian.empty(n_tags, view, **how)
@@ -83,7 +83,7 @@ def _prior(view: Any, n_tags: int, eta: float, how: dict[str, Any]) -> InstanceM
 def tempered_divergence(instances: Mapping[str, InstanceModel], settings: Settings) -> float:
     """Return Σ_v κ_v KL(q ‖ p) of the instance models' own parameters.
 
-    κ multiplies a view's divergence as well as its words: what is tempered is the likelihood of all words
-    given all assignments, so that μ = η + Σ φ x is its maximiser at every κ.
+    κ multiplies the divergence of a view as well as its likelihood, so that μ = η + Σ φ x maximises the
+    bound for every κ.
     """
     return float(sum(settings.evidence[name] * model.divergence() for name, model in instances.items()))

@@ -1,4 +1,4 @@
-"""What EMM knows (parameters) and what it is told (settings)."""
+"""The learnt parameters of the model, and its settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,19 +12,19 @@ from tagmix.arrays import Floats
 from tagmix.kernels import compiled
 from tagmix.model.instance import InstanceModel, Multinomial
 
-# The ending of an instance's name that makes it the linear scorer of its view.
+# Suffix of the name of an instance model that is the linear scorer of its view.
 LINEAR = ":linear"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user chooses about the model itself.
+    """The settings of the model.
 
     Parameters
     ----------
-    evidence : κ of each instance model, the power of what it says (D6); 1 is the paper.
-    bounded : keep the normaliser of θ, through ζ (D3); False is the printed bound.
-    hard : explain a captioned image by its own tags only (D5).
+    evidence : κ of each instance model, the power of its likelihood (D6); 1 is the paper.
+    bounded : keep the normaliser of θ, bounded by ζ (D3); False is the printed bound.
+    hard : restrict a captioned picture to its own tags (D5).
     strength : multiplies the paper's guidance w(y+δ)/M; 1 is the paper.
     chi : shape and rate of the Gamma prior of λ.
     """
@@ -42,7 +42,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Params:
-    """λ (one rate a tag), instance models by name (``view_of``), and w (one weight a tag)."""
+    """λ (one rate per tag), instance models by name (``view_of``), and w (one weight per tag)."""
 
     rates: Floats
     instances: Mapping[str, InstanceModel]
@@ -59,7 +59,7 @@ class Params:
 
 
 class Instances(Protocol):
-    """What evidence is computed from: ``Params`` of the paper, or ``RegionModel`` where shares are given."""
+    """The source of evidence: ``Params`` of the paper, or ``RegionModel`` with given shares."""
 
     @property
     def instances(self) -> Mapping[str, InstanceModel]:
@@ -71,7 +71,7 @@ class Instances(Protocol):
 
 
 def view_of(instance: str) -> str:
-    """Return the view that an instance model reads: a view may have two, the second is "view:linear".
+    """Return the view that an instance model reads; a second model of a view is named "view:linear".
 
     >>> view_of("network:linear"), view_of("sift")
     ('network', 'sift')
@@ -80,7 +80,7 @@ def view_of(instance: str) -> str:
 
 
 def dense_views(params: Instances) -> tuple[str, ...]:
-    """Return the views that are read as embeddings, in order."""
+    """Return the views of embeddings, in order."""
     return tuple(
         dict.fromkeys(
             view_of(name) for name, model in params.instances.items() if not isinstance(model, Multinomial)
@@ -89,12 +89,12 @@ def dense_views(params: Instances) -> tuple[str, ...]:
 
 
 def views_read(settings: Settings) -> tuple[str, ...]:
-    """Return the views that any instance model reads, each once, in order."""
+    """Return the views of all instance models, each once, in order."""
     return tuple(dict.fromkeys(view_of(name) for name in settings.evidence))
 
 
 def log_prior_of_rates(rates: Floats, chi: tuple[float, float]) -> float:
-    """Return Σ_c log Gamma(λ_c | χ1, χ2), χ2 a rate."""
+    """Return Σ_c log Gamma(λ_c | χ1, χ2), where χ2 is a rate."""
     shape, rate = chi
     return float(
         len(rates) * (shape * np.log(rate) - gammaln(shape))

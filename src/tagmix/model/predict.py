@@ -1,4 +1,4 @@
-"""Prediction: the paper's p(Y|X) for a picture and p(z) for its regions."""
+"""Prediction: the paper's p(Y|X) of pictures and p(z) of their regions."""
 
 import warnings
 from typing import NamedTuple
@@ -16,14 +16,14 @@ WIDEST_GAP = 1e-3  # nats
 
 
 def theta_hat(posterior: Posterior, rates: Floats) -> Floats:
-    """Return θ̂_c = [(γ_c − 1)ρ_c]₊ = S_c/(λ_c + r), images × tags."""
+    """Return θ̂_c = [(γ_c − 1)ρ_c]₊ = S_c/(λ_c + r), pictures × tags."""
     S = posterior.S.reshape(len(posterior.r), -1)
     theta: Floats = S / (rates + posterior.r[:, None])
     return theta
 
 
 def tag_scores(held: Floats, weights: Floats, rates: Floats) -> Floats:
-    """Return p(Y|X) ∝ w∘held, rows summing to 1; where no tag is left, the prior's share 1/λ.
+    """Return p(Y|X) ∝ w∘held, rows summing to 1; rows of zeros become the prior's shares, 1/λ.
 
     >>> tag_scores(np.array([[0.0, 0.0], [1.0, 3.0]]), np.array([1.0, 2.0]), np.ones((1, 2))).tolist()
     [[0.5, 0.5], [0.14285714285714285, 0.8571428571428571]]
@@ -35,52 +35,47 @@ def tag_scores(held: Floats, weights: Floats, rates: Floats) -> Floats:
 
 
 class Inferred(NamedTuple):
-    """What pictures are ranked by, pictures × tags, and φ, regions × tags."""
+    """The values that rank tags (``held``, pictures × tags) and φ (regions × tags)."""
 
     held: Floats
     phi: Floats
 
 
 def infer(
-    shard: Bags,
-    params: Params,
-    settings: Settings,
-    inference: str,
-    ranking: str = "shares",
-    rates: Floats | None = None,
+    shard: Bags, params: Params, settings: Settings, inference: str, ranking: str = "shares"
 ) -> Inferred:
-    """Explain uncaptioned pictures once, for their tags and their regions.
+    """Return the posterior of uncaptioned pictures, for their tags and their regions.
 
-    ``held`` is E[z̄] = S/M for "shares", the share of regions a tag holds, which the margins are learnt on,
-    and the paper's θ̂ for "theta", which multiplies S by the prior once more (D16).
+    ``held`` is E[z̄] = S/M for "shares", the share of regions per tag, on which the margins are learnt, and
+    the paper's θ̂ for "theta", which applies the prior a second time (D16).
     """
-    rows = params.rates[None, :] if rates is None else np.atleast_2d(rates)
     if inference == "map":
         evidence = evidence_of(shard, params, settings)
-        theta = _most_probable(evidence, shard, settings, rows)
-        held = theta if ranking == "theta" else _per_region(theta * rows, shard)  # at the optimum S = λθ
+        theta = _most_probable(evidence, shard, settings, params.rates)
+        # at the optimum S = λθ
+        held = theta if ranking == "theta" else _per_region(theta * params.rates, shard)
         return Inferred(held, region_posterior(evidence, theta, shard.offsets))
-    posterior = posterior_uncaptioned(shard, params, settings, rates)
+    posterior = posterior_uncaptioned(shard, params, settings)
     S = posterior.S.reshape(len(shard), -1)
-    held = theta_hat(posterior, rows) if ranking == "theta" else _per_region(S, shard)
+    held = theta_hat(posterior, params.rates) if ranking == "theta" else _per_region(S, shard)
     return Inferred(held, posterior.phi.reshape(-1, params.n_tags))
 
 
-def _most_probable(evidence: Floats, shard: Bags, settings: Settings, rows: Floats) -> Floats:
-    """Return the MAP θ of each image, and warn if its gap is larger than anybody should trust."""
-    found = infer_map(evidence, shard.offsets, rows, n_threads=settings.n_threads)
-    gap = float(found.gap.max(initial=0.0))
+def _most_probable(evidence: Floats, shard: Bags, settings: Settings, rates: Floats) -> Floats:
+    """Return the MAP θ of each picture; warn if a gap exceeds ``WIDEST_GAP``."""
+    result = infer_map(evidence, shard.offsets, rates, n_threads=settings.n_threads)
+    gap = float(result.gap.max(initial=0.0))
     if gap > WIDEST_GAP:
         warnings.warn(
-            f"MAP inference stopped {gap:.2g} nats from its optimum on some image: use variational inference "
-            "for it, or fewer regions.",
+            f"MAP inference stopped {gap:.2g} nats from the optimum on at least one picture: use variational "
+            "inference, or fewer regions.",
             ConvergenceWarning,
             stacklevel=4,
         )
-    return found.theta
+    return result.theta
 
 
 def _per_region(S: Floats, shard: Bags) -> Floats:
-    """Return S/M; an image without regions has 0."""
+    """Return S/M; 0 for a picture without regions."""
     shares: Floats = S / np.maximum(np.diff(shard.offsets), 1)[:, None]
     return shares

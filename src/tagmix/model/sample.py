@@ -1,4 +1,4 @@
-"""Draw bags from the model itself, with the truth kept: for tests, demonstrations and teaching."""
+"""Draw bags from the model together with the true assignments, for tests and demonstrations."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from tagmix.errors import ParameterError
 
 
 class Sample(NamedTuple):
-    """Bags, the tag that each region was drawn from, and θ of each image."""
+    """Bags, the true tag of each region, and θ of each picture."""
 
     bags: Bags
     region_tags: Ints
@@ -19,18 +19,18 @@ class Sample(NamedTuple):
 
 
 def planted_topics(n_tags: int, n_words: int, overlap: float, rng: np.random.Generator) -> Floats:
-    """Return word distributions, tags × words: own words for a share 1 − overlap, common ones else.
+    """Return word distributions, tags × words: own words with probability 1 − overlap, else common ones.
 
     Each tag owns its own block of words; ``overlap`` of its probability goes to a distribution that
-    all tags share. 0 gives tags without a word in common, 1 tags that no words can tell apart.
+    all tags share. With 0, tags have no word in common; with 1, all have the same distribution.
 
     >>> planted_topics(2, 4, 0.0, np.random.default_rng(0)).round(2).tolist()
     [[0.4, 0.6, 0.0, 0.0], [0.0, 0.0, 0.9, 0.1]]
     """
     if not 0 <= overlap <= 1 or n_words < n_tags:
         raise ParameterError(
-            f"topics need 0 <= overlap <= 1 and a word for each tag, got overlap {overlap} and {n_words} "
-            f"words for {n_tags} tags."
+            f"expected 0 <= overlap <= 1 and at least one word per tag, got overlap {overlap} and {n_words} "
+            f"words for {n_tags} tags: add words or lower overlap."
         )
     topics = np.zeros((n_tags, n_words))
     for tag, block in enumerate(np.array_split(np.arange(n_words), n_tags)):
@@ -48,10 +48,10 @@ def sample_bags(
     rates: Floats | None = None,
     rng: np.random.Generator,
 ) -> Sample:
-    """Return images drawn by the generative process; an image's tags are those of its regions.
+    """Return pictures drawn by the generative process; a picture's tags are those of its regions.
 
     θ ~ Exp(λ), z ~ Mult(θ/‖θ‖₁), words ~ Mult(β_z). The caption is the set of tags drawn: Eq. 1
-    read literally would give a tag without any region the probability ½ (D5).
+    as printed gives a tag without regions the probability ½ (D5).
     """
     n_tags = len(topics)
     rates = np.ones(n_tags) if rates is None else np.asarray(rates, dtype=np.float64)

@@ -45,7 +45,7 @@ def test_the_likelihood_is_the_papers_written_out(case, with_sigmoids):
     for i in range(len(y)):
         weight = np.exp(-(a[0] * near.apart[0, i] + a[1] * near.apart[1, i]))
         for tag in range(y.shape[1]):
-            x = sum(w * y[j, tag] for w, j in zip(weight, near.who[i], strict=True)) / weight.sum()
+            x = sum(w * y[j, tag] for w, j in zip(weight, near.indices[i], strict=True)) / weight.sum()
             p = (1 - EPSILON) * x + EPSILON * (1 - x)
             if with_sigmoids:
                 p = 1 / (1 + np.exp(-lines[0][tag] * x - lines[1][tag]))
@@ -78,14 +78,14 @@ def test_neighbours_of_one_view_are_the_nearest_others(train):
     apart = ((words[:, None] - words[None]) ** 2).sum(axis=2)
     np.fill_diagonal(apart, np.inf)
     expected = np.sort(apart, axis=1)[:, :7]
-    np.testing.assert_allclose(np.take_along_axis(apart, near.who, axis=1), expected, atol=1e-9)
+    np.testing.assert_allclose(np.take_along_axis(apart, near.indices, axis=1), expected, atol=1e-9)
 
 
 def test_neighbours_of_two_views_hold_the_nearest_by_each_and_never_the_picture_itself(train):
     both = reference(noisy(train, 0))
     near = neighbours(both, 9)
     nearest = both.others(np.arange(len(train))).argmin(axis=2)
-    for i, who in enumerate(near.who):
+    for i, who in enumerate(near.indices):
         assert {*nearest[:, i]} <= {*who}
         assert i not in who
         assert len(set(who)) == 9

@@ -1,4 +1,4 @@
-"""Whole pictures from bags, and distances between them: what the neighbour and kernel methods share."""
+"""Whole pictures from bags, and distances between them: the base of the neighbour and kernel methods."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from tagmix.learners.schema import Group, Number, StoredMatrix
 Matrix: TypeAlias = Counts | Floats
 Views: TypeAlias = dict[str, Matrix]
 
-# What names of views of whole pictures begin with.
+# Prefix of the names of views of whole pictures.
 WHOLE = "pictures/"
 DISTANCES = ("hellinger", "chi2", "l1")
-# Pictures whose distances to each other give the median: a million pairs settle it to three digits.
+# Pictures whose pairwise distances give the median: a million pairs determine three digits.
 MEDIAN_PICTURES = 1000
 # From this density on a dense product beats a sparse one.
 DENSE_FROM = 0.02
-# Up to so many pictures are multiplied by sparse others as these are: making those dense costs more.
+# Up to this many queries the references stay sparse: making them dense costs more than the product.
 FEW = 8
-# Rounding keeps duplicates at exactly one distance, whatever block they were computed in.
+# Rounding gives duplicates exactly the same distance, in whatever block it was computed.
 DECIMALS = 12
 
 
 def whole_pictures(bags: Bags, distance: str) -> Views:
-    """Return a matrix a view, a row a picture: histograms of all its regions, means of embeddings.
+    """Return one matrix per view, one row per picture: histograms of its words, means of embeddings.
 
     Histograms sum to 1 (a picture without words has all zeros), and "hellinger" takes their square root.
 
@@ -48,9 +48,9 @@ def whole_pictures(bags: Bags, distance: str) -> Views:
 
 
 def pooled_views(bags: Bags) -> dict[str, Any]:
-    """Return a matrix a view, a row a picture: the summed counts of its regions, the mean of embeddings.
+    """Return one matrix per view, one row per picture: summed counts or mean embeddings of its regions.
 
-    Those of its regions first, then its own (``picture_views``).
+    The views of whole pictures follow (``picture_views``).
     """
     regions = np.arange(bags.n_regions)
     pool = csr_array((np.ones(bags.n_regions), regions, bags.offsets), shape=(len(bags), bags.n_regions))
@@ -61,7 +61,7 @@ def pooled_views(bags: Bags) -> dict[str, Any]:
 
 
 def picture_views(bags: Bags) -> dict[str, Floats]:
-    """Return the views of whole pictures, by names that tell them from views of regions."""
+    """Return the views of whole pictures, with ``WHOLE`` as prefix of their names."""
     views = {f"{WHOLE}{name}": features for name, features in bags.pictures.items()}
     for key in views:
         if key in bags.views:
@@ -78,69 +78,69 @@ def histograms(counts: Any, distance: str = "hellinger") -> Counts:
     return csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
 
 
-def distances(some: Matrix, others: Matrix, distance: str) -> Floats:
-    """Return the distances of rows; dense features take half of the squared Euclidean one.
+def distances(queries: Matrix, references: Matrix, distance: str) -> Floats:
+    """Return the distances between rows; for dense features, half of the squared Euclidean distance.
 
     "hellinger" is half of the squared Euclidean distance of roots of histograms, 1 − Σ√(pq); "l1" is Σ|p−q|
     and "chi2" Σ(p−q)²/(p+q). With each of them exp(−distance) is a positive definite kernel. "hellinger"
-    costs a matrix product, "l1" ten times that and "chi2" more.
+    costs a matrix product, "l1" ten times as much and "chi2" more.
 
     >>> distances(csr_array([[1.0, 0.0]]), csr_array([[0.5, 0.5]]), "l1").tolist()
     [[1.0]]
     """
-    if not is_sparse(some) or distance == "hellinger":
-        return half_squares(some, others)
+    if not is_sparse(queries) or distance == "hellinger":
+        return half_squares(queries, references)
     if distance == "l1":
-        return cdist(_dense(some), _dense(others), "cityblock")
-    return _chi2(some, _dense(others))
+        return cdist(_dense(queries), _dense(references), "cityblock")
+    return _chi2(queries, _dense(references))
 
 
 def _dense(matrix: Any) -> Floats:
     return matrix.toarray() if is_sparse(matrix) else matrix
 
 
-def half_squares(some: Any, others: Any, half_lengths: Floats | None = None) -> Floats:
-    """Return half of the squared Euclidean distances of rows; ``half_lengths`` are the others', if known."""
-    out = _inner(some, others)
-    np.subtract(squares(others) / 2 if half_lengths is None else half_lengths, out, out=out)
-    out += squares(some)[:, None] / 2
+def half_squares(queries: Any, references: Any, half_lengths: Floats | None = None) -> Floats:
+    """Return half of the squared Euclidean distances; ``half_lengths`` is ``squares(references) / 2``."""
+    out = _inner(queries, references)
+    np.subtract(squares(references) / 2 if half_lengths is None else half_lengths, out, out=out)
+    out += squares(queries)[:, None] / 2
     return np.maximum(out, 0.0, out=out)
 
 
-def _inner(some: Any, others: Any) -> Floats:
-    n, width = some.shape
-    if is_sparse(some) and some.nnz < DENSE_FROM * n * width:
-        return (some @ others.T).toarray()
-    if is_sparse(others) and n <= FEW:
-        return (others @ _dense(some).T).T
-    return _dense(some) @ _dense(others).T
+def _inner(queries: Any, references: Any) -> Floats:
+    n, width = queries.shape
+    if is_sparse(queries) and queries.nnz < DENSE_FROM * n * width:
+        return (queries @ references.T).toarray()
+    if is_sparse(references) and n <= FEW:
+        return (references @ _dense(queries).T).T
+    return _dense(queries) @ _dense(references).T
 
 
 def squares(rows: Any) -> Floats:
-    """Return the squared length of each row."""
+    """Return the squared norm of each row."""
     if is_sparse(rows):
         squares = csr_array((rows.data**2, rows.indices, rows.indptr), shape=rows.shape)
         return np.asarray(squares.sum(axis=1), dtype=np.float64)
     return np.einsum("ij,ij->i", rows, rows)
 
 
-def _chi2(some: Any, others: Floats) -> Floats:
-    """Use Σ(p−q)²/(p+q) = Σp + Σq − 4Σpq/(p+q): only words of the first picture enter the last sum."""
-    out = np.empty((some.shape[0], len(others)))
-    sums = others.sum(axis=1)
-    for row in range(some.shape[0]):
-        part = slice(some.indptr[row], some.indptr[row + 1])
-        p, q = some.data[part], others[:, some.indices[part]]
+def _chi2(queries: Any, references: Floats) -> Floats:
+    """Use Σ(p−q)²/(p+q) = Σp + Σq − 4Σpq/(p+q): the last sum needs only the words of the query."""
+    out = np.empty((queries.shape[0], len(references)))
+    sums = references.sum(axis=1)
+    for row in range(queries.shape[0]):
+        part = slice(queries.indptr[row], queries.indptr[row + 1])
+        p, q = queries.data[part], references[:, queries.indices[part]]
         out[row] = p.sum() + sums - 4 * (p * q / (p + q)).sum(axis=1)
     return np.maximum(out, 0.0)
 
 
 @dataclass(frozen=True)
 class ReferenceSet:
-    """Pictures to be near to. ``scales`` hold a view's median distance, which its distances are divided by.
+    """The pictures that queries are compared with; ``scales``: the median distance per view, a divisor.
 
-    Distances come in blocks that take at most ``memory`` bytes, or one row, beside one slab of the reference
-    made dense, which takes as much again.
+    Distances are computed in blocks of at most ``memory`` bytes, or one row; a dense slab of the reference
+    set takes as much again.
     """
 
     views: Views
@@ -151,26 +151,26 @@ class ReferenceSet:
     def __len__(self) -> int:
         return int(next(iter(self.views.values())).shape[0])
 
-    def between(self, some: Views) -> Floats:
-        """Return views × pictures × reference: distances in units of the view's median."""
-        out = np.empty((len(self.views), next(iter(some.values())).shape[0], len(self)))
-        for v, (name, mine) in enumerate(self.views.items()):
-            width = max(1, int(self.memory / (16 * mine.shape[1] + 1)))
+    def between(self, queries: Views) -> Floats:
+        """Return views × queries × references: distances in units of the view's median."""
+        out = np.empty((len(self.views), next(iter(queries.values())).shape[0], len(self)))
+        for v, (name, own) in enumerate(self.views.items()):
+            width = max(1, int(self.memory / (16 * own.shape[1] + 1)))
             for start in range(0, len(self), width):
                 part = slice(start, start + width)
-                slab = mine if width >= len(self) else mine[part]
-                out[v, :, part] = distances(some[name], slab, self.distance)
+                slab = own if width >= len(self) else own[part]
+                out[v, :, part] = distances(queries[name], slab, self.distance)
             out[v] /= self.scales[v]
         return np.round(out, DECIMALS, out=out)
 
-    def weighted(self, some: Views, weights: Floats) -> Floats:
-        """Return Σ_v weight × distance, pictures × references.
+    def weighted(self, queries: Views, weights: Floats) -> Floats:
+        """Return Σ_v weight × distance, queries × references.
 
-        Half squared distances add up to that of the views side by side, scaled: one product for all views.
+        Half squared distances add up to that of the scaled, stacked views: one product for all views.
         """
         if self.distance != "hellinger":
-            return np.tensordot(weights, self.between(some), axes=1)
-        rows = self.side_by_side(some, weights)
+            return np.tensordot(weights, self.between(queries), axes=1)
+        rows = self.side_by_side(queries, weights)
         out = np.empty((len(rows), len(self)))
         width = max(1, int(self.memory / (16 * rows.shape[1] + 1)))
         for start in range(0, len(self), width):
@@ -179,32 +179,32 @@ class ReferenceSet:
         return np.round(out, DECIMALS, out=out)
 
     def side_by_side(self, views: Views, weights: Floats) -> Floats:
-        """Return all views as one dense matrix, in which distances are the weighted ones of all views."""
+        """Return all views as one dense matrix, whose distances are the weighted distances of all views."""
         factors = np.sqrt(weights / self.scales)
         return np.hstack(
             [_dense(views[name]) * factor for name, factor in zip(self.views, factors, strict=True)]
         )
 
-    def weighted_blocks(self, some: Views, weights: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Yield rows and their weighted distances, until all pictures are done."""
-        n, step = next(iter(some.values())).shape[0], self.rows_at_once()
+    def weighted_blocks(self, queries: Views, weights: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield rows of the queries and their weighted distances, block by block."""
+        n, step = next(iter(queries.values())).shape[0], self.rows_at_once()
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
-            yield rows, self.weighted(taken(some, rows), weights)
+            yield rows, self.weighted(taken(queries, rows), weights)
 
     def rows_at_once(self) -> int:
-        """Return how many pictures' distances fit into the memory, with room to work on them."""
+        """Return for how many queries the distances fit into ``memory``, with working space."""
         return max(1, int(self.memory / (8 * len(self) * (len(self.views) + 3))))
 
-    def blocks(self, some: Views) -> Iterator[tuple[slice, Floats]]:
-        """Yield rows and their distances, until all pictures are done."""
-        n, step = next(iter(some.values())).shape[0], self.rows_at_once()
+    def blocks(self, queries: Views) -> Iterator[tuple[slice, Floats]]:
+        """Yield rows of the queries and their distances, block by block."""
+        n, step = next(iter(queries.values())).shape[0], self.rows_at_once()
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
-            yield rows, self.between({name: view[rows] for name, view in some.items()})
+            yield rows, self.between({name: view[rows] for name, view in queries.items()})
 
     def others(self, rows: Ints) -> Floats:
-        """Return the distances of the reference's own pictures to all others, and infinity to themselves."""
+        """Return the distances of these references to all references, infinity to themselves."""
         out = self.between(taken(self.views, rows))
         out[:, np.arange(len(rows)), rows] = np.inf
         return out
@@ -216,11 +216,11 @@ def taken(views: Views, rows: Any) -> Views:
 
 
 def reference_set_of(views: Views, distance: str, memory: float) -> ReferenceSet:
-    """Return a reference whose scales are medians over (at most) 1,000 of its pictures, evenly spread."""
+    """Return a reference set; its scales are medians over at most 1,000 evenly spaced pictures."""
     n = next(iter(views.values())).shape[0]
     if n < 2:
         raise BagsError(
-            f"distances need at least 2 pictures with tags and regions, got {n} sample: add some."
+            f"distances need at least 2 pictures with tags and regions, got {n} sample: add pictures."
         )
     spread = np.unique(np.linspace(0, n - 1, min(n, MEDIAN_PICTURES)).astype(np.int64))
     above = np.triu_indices(len(spread), 1)
@@ -232,7 +232,7 @@ def reference_set_of(views: Views, distance: str, memory: float) -> ReferenceSet
 
 
 class PictureLearner(TagLearner):
-    """A learner that compares whole pictures with those of a reference set, which it keeps.
+    """A learner that compares whole pictures with a stored reference set.
 
     ``reference_`` holds the pictures by view (8 bytes per dense number, 12 per word that occurs),
     ``scales_`` the median distance and ``view_weights_`` the weight of each view.
@@ -275,7 +275,7 @@ class PictureLearner(TagLearner):
         got = {name: (view.shape[1], is_sparse(view)) for name, view in views.items()}
         if expected != got:
             raise BagsError(
-                f"the learner was fitted with views (width, whether of words) {expected}, these bags have "
+                f"the learner was fitted with views (width, whether words) {expected}, these bags have "
                 f"{got}: describe them as the training pictures were."
             )
         return views
@@ -296,7 +296,7 @@ class PictureLearner(TagLearner):
         }
         if not self.reference_ or not len(self._references()) or widths != self.widths_:
             raise ValueError(
-                "the reference set must hold every view that was read, at least one picture each"
+                "the reference set must hold every view that fit read, with at least one picture"
             )
         if not self.reference_.keys() == self.scales_.keys() == self.view_weights_.keys():
             raise ValueError("every view must have a scale and a weight")
@@ -308,28 +308,30 @@ def accuracy(scores: Floats, tags: Counts) -> float:
 
 
 def hits(scores: Floats, tags: Counts) -> int:
-    """Return how many of the k best tags are right."""
+    """Return how many of the k best tags are correct."""
     best = top_tags(scores, default_k(tags.shape[1]))
     return int(np.take_along_axis(tags.toarray(), best, axis=1).sum())
 
 
 def grade(n_hits: int, tags: Counts) -> float:
-    """Return the top-k accuracy of so many hits."""
+    """Return the top-k accuracy for this number of hits."""
     return 2 * n_hits / (default_k(tags.shape[1]) * tags.shape[0] + tags.nnz)
 
 
-def climb(value: Callable[[Floats], float], start: Floats, ways: Floats, steps: Sequence[float]) -> Floats:
-    """Return the best point found by going along ``ways`` while it helps, with ever smaller steps.
+def coordinate_search(
+    objective: Callable[[Floats], float], start: Floats, directions: Floats, steps: Sequence[float]
+) -> Floats:
+    """Return a local maximum of ``objective`` by steps of decreasing length along ``directions``.
 
-    >>> climb(lambda x: -abs(x[0] - 3.0), np.zeros(1), np.ones((1, 1)), (2.0, 1.0)).tolist()
+    >>> coordinate_search(lambda x: -abs(x[0] - 3.0), np.zeros(1), np.ones((1, 1)), (2.0, 1.0)).tolist()
     [3.0]
     """
-    best, height = np.asarray(start, dtype=np.float64), value(start)
+    best, highest = np.asarray(start, dtype=np.float64), objective(start)
     for step in steps:
-        better = True
-        while better:
-            better = False
-            for way in np.concatenate([ways, -ways]) * step:
-                while (there := value(best + way)) > height:
-                    best, height, better = best + way, there, True
+        improved = True
+        while improved:
+            improved = False
+            for move in np.concatenate([directions, -directions]) * step:
+                while (value := objective(best + move)) > highest:
+                    best, highest, improved = best + move, value, True
     return best

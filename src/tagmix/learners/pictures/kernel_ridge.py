@@ -1,4 +1,4 @@
-"""KernelRidge: tags by ridge regression on a product of kernels, tuned by closed-form leave-one-out."""
+"""KernelRidge: ridge regression of tags on a product of kernels, tuned by closed-form leave-one-out."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -15,7 +15,7 @@ from tagmix.learners.pictures.distances import (
     PictureLearner,
     ReferenceSet,
     accuracy,
-    climb,
+    coordinate_search,
     grade,
     half_squares,
     hits,
@@ -25,13 +25,13 @@ from tagmix.learners.pictures.distances import (
 from tagmix.learners.pictures.knn import LOG_RANGE
 from tagmix.learners.schema import Array, Number
 
-# The ridge chosen on a part of the pictures is tried again, with its neighbours, on all of them.
+# The ridge chosen on a sample is multiplied by these factors and chosen again on all pictures.
 RIDGES_AROUND = (0.5, 1.0, 2.0)
-# Added to the diagonal of the landmarks' kernel, so that duplicates among them do no harm.
+# Added to the diagonal of the landmarks' kernel, which duplicates would make singular.
 JITTER = 1e-9
-# A picture that pulls its own score this much has nothing else to say about it.
+# Least value of 1 − leverage.
 SMALLEST_LEFT = 1e-12
-# Where the search begins: a kernel of 1/e at the median distance.
+# Start of the search: a kernel of 1/e at the median distance.
 START_WEIGHT, START_RIDGE = 1.0, 0.5
 
 
@@ -39,27 +39,27 @@ class KernelRidge(PictureLearner):
     """Regress tags on exp(−Σ_v a_v d_v), with a_v and the ridge chosen by leave-one-out.
 
     Kernel ridge regression (Saunders, Gammerman and Vovk, "Ridge regression learning algorithm in dual
-    variables", ICML 1998) on centred tags. The score of a picture left out is closed-form, y − α/diag(G⁻¹)
-    with G = K + ridge·I and α = G⁻¹y (settings are chosen with the mean of all tags), so that choosing costs
-    no refits. Beyond ``max_landmarks`` pictures, as many of them carry the regression (Nyström: Williams and
-    Seeger, NIPS 2001) and the others still teach.
+    variables", ICML 1998) on centred tags. The leave-one-out score has a closed form, y − α/diag(G⁻¹) with
+    G = K + ridge·I and α = G⁻¹y (settings are chosen with the global mean of tags), so that choosing costs
+    no refits. With more than ``max_landmarks`` pictures, this many are the basis of the regression (Nyström:
+    Williams and Seeger, NIPS 2001), which is still fitted to all.
 
     Parameters
     ----------
     weights : "learnt" gives every view its own a_v, "equal" one for all.
     distance : as in ``KNN``.
-    max_search : training pictures to choose a_v on; the ridge is then chosen again on all.
-    max_landmarks : pictures that carry the regression. Memory: 16 × landmarks² bytes (1.6 GB at 10,000), and
-        8 × landmarks × tags for what is learnt; it does not grow with pictures.
-    memory_mb : most memory for distances, beside that.
-    random_state : which pictures are searched and which are landmarks, where not all of them are.
+    max_search : number of training pictures on which a_v is chosen; the ridge is chosen again on all.
+    max_landmarks : largest number of basis pictures. Memory: 16 × landmarks² bytes (1.6 GB at 10,000), and
+        8 × landmarks × tags for the coefficients; it does not grow with the number of pictures.
+    memory_mb : memory limit for distances, in addition to that.
+    random_state : which pictures are sampled for the search and as landmarks, if not all are used.
 
     Attributes
     ----------
     coefficients_ : landmarks × tags. ``means_``: share of pictures with each tag. ``ridge_``,
-        ``view_weights_``: what was chosen. ``loo_accuracy_``: what it reached on all, left out.
-    leverages_ : h, how much each training picture pulls its own score.
-    constants_ : 1̂, what each of them would score if all targets were 1.
+        ``view_weights_``: the values chosen. ``loo_accuracy_``: their leave-one-out accuracy on all pictures.
+    leverages_ : h of each training picture, the derivative of its score by its own target.
+    constants_ : 1̂, the score of each training picture if all targets were 1.
 
     Examples
     --------
@@ -113,15 +113,15 @@ class KernelRidge(PictureLearner):
         check_number("max_landmarks", self.max_landmarks, 2, 10**6, whole=True)
         reference, tags = self._describe(bags), bags.captions
         rng = check_random_state(self.random_state)
-        searched = _some(len(reference), self.max_search, rng)
+        searched = _sample_rows(len(reference), self.max_search, rng)
         weights, ridge = self._search(reference, tags, searched)
-        landmarks = _some(len(reference), self.max_landmarks, rng)
+        landmarks = _sample_rows(len(reference), self.max_landmarks, rng)
         fit = exact if len(landmarks) == len(reference) else by_landmarks
         ridges = [ridge * factor for factor in RIDGES_AROUND]
-        found = fit(reference, tags, landmarks, weights, ridges)
-        # In the order of a file, because products of another order differ in their last bits
-        self.coefficients_ = np.ascontiguousarray(found.coefficients)
-        self.ridge_, self.loo_accuracy_, self.leverages_, self.constants_ = found[1:]
+        fitted = fit(reference, tags, landmarks, weights, ridges)
+        # In the memory order of a stored file: products in another order differ in their last bits
+        self.coefficients_ = np.ascontiguousarray(fitted.coefficients)
+        self.ridge_, self.loo_accuracy_, self.leverages_, self.constants_ = fitted[1:]
         self.means_ = _means(tags)
         self._keep(
             ReferenceSet(
@@ -132,13 +132,13 @@ class KernelRidge(PictureLearner):
         self._prepare()
 
     def _search(self, reference: ReferenceSet, tags: Counts, rows: Ints) -> tuple[Floats, float]:
-        """Return view weights and the ridge that are best on these pictures alone."""
+        """Return the best view weights and ridge on these pictures only."""
         n_views = len(reference.views)
         part = ReferenceSet(
             taken(reference.views, rows), reference.scales, reference.distance, reference.memory
         )
         apart, truth = part.between(part.views).astype(np.float32), csr_array(tags[rows])
-        # In single precision, which tells good settings from bad ones as well and costs half.
+        # Single precision costs half and is sufficient to choose settings.
         centred: Any = (truth.toarray() - _means(tags)).astype(np.float32)
         tried: dict[tuple[float, ...], float] = {}
 
@@ -152,11 +152,11 @@ class KernelRidge(PictureLearner):
                 tried[key] = accuracy(scores, truth)
             return tried[key]
 
-        ways = [np.append(np.ones(n_views), 0.0), np.append(np.zeros(n_views), 1.0)]
+        directions = [np.append(np.ones(n_views), 0.0), np.append(np.zeros(n_views), 1.0)]
         if n_views > 1 and self.weights == "learnt":
-            ways += list(np.eye(n_views + 1)[:-1])
+            directions += list(np.eye(n_views + 1)[:-1])
         start = np.append(np.full(n_views, np.log2(START_WEIGHT)), np.log2(START_RIDGE))
-        best = climb(value, start, np.array(ways), (1.0, 0.5))
+        best = coordinate_search(value, start, np.array(directions), (1.0, 0.5))
         return 2.0 ** best[:-1], float(2.0 ** best[-1])
 
     def _scores(self, bags: Bags) -> Floats:
@@ -200,31 +200,32 @@ class KernelRidge(PictureLearner):
             self._prepare()
 
     def left_out_scores(self, bags: Bags, rows: Ints, duplicates: Ints) -> Floats:
-        """Return what these training pictures would have scored without themselves and their duplicates.
+        """Return the scores of these training pictures without themselves and their duplicates.
 
-        m duplicates pull each other's scores by one h, so that it is (ŷ − h Σy)/(1 − mh) over their tags y.
-        The others are centred on their own mean: the global mean leaks the held-out label.
-        Then the mean of all is added, which is the same for every picture.
+        m duplicates have the same leverage h on each other's scores, so that the score is (ŷ − h Σy)/(1 − mh)
+        with the sum over their tags y. The other pictures are centred on their own mean, because the global
+        mean leaks the excluded label; then the global mean is added, a constant for all pictures.
         """
         _, group, sizes = np.unique(duplicates, return_inverse=True, return_counts=True)
         members = csr_array((np.ones(len(duplicates)), (group, np.arange(len(duplicates)))))
-        asked = group[rows]
-        tags, m = (members @ bags.captions)[asked].toarray(), sizes[asked, None]
-        pull, constant = self.leverages_[rows, None], self.constants_[rows, None]
-        left = np.maximum(1 - m * pull, SMALLEST_LEFT)
-        spared = (self._fitted(bags, rows) - pull * tags) / left
-        beside = (tags - m * self.means_) / np.maximum(len(bags) - m, 1)
-        recentred: Floats = spared + (constant - m * pull) / left * beside
+        own_group = group[rows]
+        tags, m = (members @ bags.captions)[own_group].toarray(), sizes[own_group, None]
+        leverage, constant = self.leverages_[rows, None], self.constants_[rows, None]
+        left = np.maximum(1 - m * leverage, SMALLEST_LEFT)
+        scores = (self._fitted(bags, rows) - leverage * tags) / left
+        shift = (tags - m * self.means_) / np.maximum(len(bags) - m, 1)
+        recentred: Floats = scores + (constant - m * leverage) / left * shift
         return recentred
 
     def _fitted(self, bags: Bags, rows: Ints) -> Floats:
-        """Return the scores of training pictures; where all are landmarks, (K + ridge·I)α = y − ȳ tells."""
+        """Return the scores of training pictures; if all are landmarks, from (K + ridge·I)α = y − ȳ."""
         if len(self.coefficients_) == len(bags):
             return bags.captions[rows].toarray() - self.ridge_ * self.coefficients_[rows]
         return self._scores(bags[rows])
 
 
-def _some(n: int, most: int, rng: Any) -> Ints:
+def _sample_rows(n: int, most: int, rng: Any) -> Ints:
+    """Return at most ``most`` of n rows, sorted."""
     return np.arange(n) if n <= most else np.sort(rng.permutation(n)[:most])
 
 
@@ -233,7 +234,7 @@ def _means(tags: Counts) -> Floats:
 
 
 class Fit(NamedTuple):
-    """What a regression came to: coefficients, ridge, leave-one-out accuracy; of each picture h and 1̂."""
+    """A regression: coefficients, ridge, leave-one-out accuracy; h and 1̂ per picture."""
 
     coefficients: Floats
     ridge: float
@@ -243,7 +244,7 @@ class Fit(NamedTuple):
 
 
 def left_out(kernel: Floats, targets: Floats, ridge: float) -> tuple[Floats, Floats, Floats]:
-    """Return coefficients α, what each picture's targets would have been taken for without it, leverages.
+    """Return coefficients α, the leave-one-out predictions of the targets, and leverages.
 
     >>> left_out(np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([[1.0], [3.0]]), 1.0)[1].round(9).tolist()
     [[0.75], [0.25]]
@@ -270,7 +271,7 @@ def exact(
 ) -> Fit:
     """Return the regression with the best of ``ridges``; all pictures are landmarks."""
     kernel, means = _kernel(reference, reference, weights), _means(tags)
-    # The last target is 1 for all: what it comes to tells what the mean of the others would change.
+    # The last target is 1 for all pictures: its fit gives the effect of a change of the mean.
     targets = np.column_stack([tags.toarray() - means, np.ones(len(reference))])
     best: Fit | None = None
     for ridge in ridges:
@@ -286,10 +287,10 @@ def exact(
 def by_landmarks(
     reference: ReferenceSet, tags: Counts, landmarks: Ints, weights: Floats, ridges: Sequence[float]
 ) -> Fit:
-    """Return the same with K ≈ K_nm K_mm⁻¹ K_mn: features φ = L⁻¹k of the landmarks' kernel LLᵀ.
+    """Return the regression with K ≈ K_nm K_mm⁻¹ K_mn: features φ = L⁻¹k of the landmarks' kernel LLᵀ.
 
     Two passes over the pictures, in blocks: sums of φφᵀ and φy, then leverages h = φᵀ(Σφφᵀ + ridge)⁻¹φ and
-    what is left out, y − (y − ŷ)/(1 − h).
+    leave-one-out scores y − (y − ŷ)/(1 − h).
     """
     marks = ReferenceSet(
         taken(reference.views, landmarks), reference.scales, reference.distance, reference.memory
@@ -310,8 +311,8 @@ def by_landmarks(
         for rows, phi, y in _features(reference, marks, tags, weights, root):
             leverages[rows] = (solve_triangular(factor, phi, lower=True) ** 2).sum(axis=0)
             fitted, constants[rows] = phi.T @ slopes[:, :-1] + means, phi.T @ slopes[:, -1]
-            spared = y - (y - fitted) / np.maximum(1 - leverages[rows], SMALLEST_LEFT)[:, None]
-            n_hits += hits(spared, csr_array(tags[rows]))
+            scores = y - (y - fitted) / np.maximum(1 - leverages[rows], SMALLEST_LEFT)[:, None]
+            n_hits += hits(scores, csr_array(tags[rows]))
         if best is None or grade(n_hits, tags) > best.accuracy:
             alpha = solve_triangular(root, slopes[:, :-1], lower=True, trans="T")
             best = Fit(alpha, ridge, grade(n_hits, tags), leverages, constants)

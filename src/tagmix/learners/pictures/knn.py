@@ -1,4 +1,4 @@
-"""KNN: tags voted by the nearest pictures, near ones louder."""
+"""KNN: weighted votes of the nearest pictures for their tags."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -17,22 +17,22 @@ from tagmix.learners.pictures.distances import (
     PictureLearner,
     ReferenceSet,
     accuracy,
-    climb,
+    coordinate_search,
 )
 from tagmix.learners.schema import Number, StoredMatrix
 
-# exp(−a·distance) to start from, with distances in medians: neighbours are at .6 to .9 of the median.
+# Initial a of exp(−a·distance), with distances in medians: neighbours are at .6 to .9 of the median.
 START = 8.0
-# Weights of views further apart than this say that a view is useless.
+# Largest log2 ratio of two view weights: beyond it a view has no effect.
 LOG_RANGE = 12.0
-# Parts of the reference, each left out as a whole.
+# Number of folds of the cross-validated votes.
 LEFT_OUT_FOLDS = 5
 
 
 class Voters(PictureLearner):
-    """A learner whose reference votes with its own tags; a method writes ``_shares`` and its grid's name.
+    """A learner whose reference set votes with its own tags; a subclass defines ``_shares``.
 
-    Settings are chosen by leaving one training picture out: ``max_search`` of them, or as many as fit into
+    Settings are chosen by leave-one-out on ``max_search`` training pictures, or on as many as fit into
     ``memory_mb`` with their distances to all others.
     """
 
@@ -50,10 +50,10 @@ class Voters(PictureLearner):
 
     @abstractmethod
     def _shares(self, apart: Floats, tags: Counts, size: int) -> Floats:
-        """Return weights, pictures × reference, of the neighbours that ``size`` lets in."""
+        """Return the weights of the neighbours selected by ``size``, queries × references."""
 
     def _fit_votes(self, bags: Bags, sizes: Sequence[int]) -> int:
-        """Set reference, tags and view weights, and return the best of ``sizes``."""
+        """Set the reference set, its tags and view weights; return the best of ``sizes``."""
         check_choice("weights", self.weights, ("equal", "learnt"))
         check_number("max_search", self.max_search, 2, 10**9, whole=True)
         reference, tags = self._describe(bags), bags.captions
@@ -66,33 +66,34 @@ class Voters(PictureLearner):
             if max(logs) - min(logs) > LOG_RANGE or abs(logs).max() > 2 * LOG_RANGE:
                 return -np.inf
             if key not in tried:
-                # One by one: 0 × infinity must not come up, and nothing is copied.
+                # A sum view by view avoids 0 × infinity and copies.
                 total = sum(2.0**log * one for log, one in zip(logs, apart, strict=True))
                 scores = (votes(self._shares(np.asarray(total), tags, s), tags) for s in sizes)
-                graded = [(accuracy(score, truth), -s) for s, score in zip(sizes, scores, strict=True)]
-                tried[key] = max(graded)
+                tried[key] = max((accuracy(score, truth), -s) for s, score in zip(sizes, scores, strict=True))
             return tried[key][0]
 
         n_views = len(reference.views)
-        together = np.ones((1, n_views))
-        ways = together if n_views == 1 or self.weights == "equal" else np.vstack([together, np.eye(n_views)])
-        best = climb(value, np.full(n_views, np.log2(START / n_views)), ways, (1.0, 0.5))
+        directions = np.ones((1, n_views))
+        if n_views > 1 and self.weights == "learnt":
+            directions = np.vstack([directions, np.eye(n_views)])
+        start = np.full(n_views, np.log2(START / n_views))
+        best = coordinate_search(value, start, directions, (1.0, 0.5))
         self._keep(reference, 2.0**best)
         self.tags_ = tags.astype(np.float64)
         self.loo_accuracy_ = tried[tuple(best)][0]
         return -tried[tuple(best)][1]
 
-    def _left_out(self, rows: Ints, size: int, part: Ints) -> Floats:
-        """Return the votes for these pictures of the reference by those of all other parts."""
+    def _cross_validated(self, rows: Ints, size: int, fold: Ints) -> Floats:
+        """Return the votes for these references by the references of all other folds."""
         reference, tags = self._references(), self.tags_
         weights = [float(weight) for weight in self.view_weights_.values()]
         out, step = np.empty((len(rows), tags.shape[1])), reference.rows_at_once()
         for start in range(0, len(rows), step):
-            some = slice(start, start + step)
-            # One by one: 0 × infinity must not come up.
-            apart = sum(w * one for w, one in zip(weights, reference.others(rows[some]), strict=True))
-            alike = part[rows[some], None] == part
-            out[some] = votes(self._shares(np.where(alike, np.inf, apart), tags, size), tags)
+            block = slice(start, start + step)
+            # A sum view by view avoids 0 × infinity.
+            apart = sum(w * one for w, one in zip(weights, reference.others(rows[block]), strict=True))
+            same_fold = fold[rows[block], None] == fold
+            out[block] = votes(self._shares(np.where(same_fold, np.inf, apart), tags, size), tags)
         return out
 
     def _voted(self, bags: Bags, size: int) -> Floats:
@@ -104,7 +105,7 @@ class Voters(PictureLearner):
 
 
 def searched_rows(reference: ReferenceSet, most: int, random_state: Any) -> Ints:
-    """Return pictures, in their order, to try settings on: ``most``, or what the memory holds."""
+    """Return sorted rows to choose settings on: at most ``most``, and as many as fit into memory."""
     n = min(most, reference.rows_at_once(), len(reference))
     if n == len(reference):
         return np.arange(n)
@@ -112,7 +113,7 @@ def searched_rows(reference: ReferenceSet, most: int, random_state: Any) -> Ints
 
 
 def nearest(apart: Floats, size: int) -> Floats:
-    """Return exp(−distance), up to a factor, of the ``size`` nearest (and of who ties), 0 for others.
+    """Return exp(−distance), up to a factor, of the ``size`` nearest (with ties), 0 for the others.
 
     >>> nearest(np.array([[0.0, 5.0, 0.0, 1.0]]), 3).round(2).tolist()
     [[1.0, 0.0, 1.0, 0.37]]
@@ -131,22 +132,22 @@ def votes(shares: Floats, tags: Counts) -> Floats:
 class KNN(Voters):
     """Let the k nearest pictures vote for their tags, with weights exp(−Σ_v a_v d_v).
 
-    The simplest thing that works: Makadia, Pavlovic and Kumar, "A new baseline for image annotation" (ECCV
-    2008), found that it beats the models of its time. k and a are chosen by leaving one picture out.
+    A simple and strong baseline: Makadia, Pavlovic and Kumar, "A new baseline for image annotation" (ECCV
+    2008), found that it outperforms the models of its time. k and a are chosen by leave-one-out.
 
     Parameters
     ----------
-    k : the number of neighbours; several to choose among.
+    k : the number of neighbours, or several to choose from.
     weights : "learnt" gives every view its own a_v, "equal" one for all.
-    distance : between histograms: "hellinger", "chi2" (slow) or "l1". Embeddings take half of the squared
+    distance : between histograms: "hellinger", "chi2" (slow) or "l1". Embeddings use half of the squared
         Euclidean distance. Each is divided by its median.
-    max_search : training pictures to choose settings on, each left out in turn.
-    memory_mb : most memory for distances; beside it the reference is kept.
+    max_search : number of training pictures on which settings are chosen, by leave-one-out.
+    memory_mb : memory limit for distances, in addition to the reference set.
     random_state : which pictures are searched, if there are more than ``max_search``.
 
     Attributes
     ----------
-    k_ : the number chosen. ``view_weights_``: a_v. ``loo_accuracy_``: what they reached, left out.
+    k_ : the number chosen. ``view_weights_``: a_v. ``loo_accuracy_``: their leave-one-out accuracy.
 
     Examples
     --------
@@ -189,19 +190,19 @@ class KNN(Voters):
         return self._voted(bags, self.k_)
 
     def left_out_scores(self, bags: Bags, rows: Ints, duplicates: Ints) -> Floats:
-        """Return what these training pictures would have scored without their fifth of all, and duplicates.
+        """Return the cross-validated scores of these training pictures; folds keep duplicates together.
 
-        Left out alone, a picture would be told by what the votes of all others lack, where distances say
-        little; what a fifth lacks is the same for all in it.
+        Leave-one-out would leak the label where distances carry little information: the votes of all other
+        pictures lack exactly its own tags. What a fold lacks is the same for all its pictures.
         """
-        part = np.empty(len(bags), dtype=np.int64)
+        fold_of = np.empty(len(bags), dtype=np.int64)
         for number, fold in enumerate(grouped_folds(duplicates, LEFT_OUT_FOLDS, 0)):
-            part[fold.test] = number
-        return self._left_out(rows, self.k_, part)
+            fold_of[fold.test] = number
+        return self._cross_validated(rows, self.k_, fold_of)
 
 
 def grid(name: str, sizes: Any) -> Iterator[int]:
-    """Yield one number, or several to choose among, each a whole number from 1."""
+    """Yield the candidates, one or several whole numbers of at least 1."""
     several = sizes if isinstance(sizes, tuple | list) else (sizes,)
     if not several:
         raise ParameterError(f"{name} must be a whole number or several of them, got none: pass one.")

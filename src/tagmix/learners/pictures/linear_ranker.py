@@ -11,43 +11,42 @@ from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.bags import Bags
 from tagmix.learners.linear import CELLS, Features, Learnt, LinearLearner
 
-# Pairs of steps that L-BFGS remembers.
+# Number of correction pairs of L-BFGS.
 MEMORY = 8
 ATTEMPTS = 25
 ARMIJO = 1e-4
-# Up to this many features, turning them along their principal axes costs less than the steps it saves.
+# Up to this many features, a rotation to their principal axes costs less than the steps it saves.
 WIDEST = 4096
-# and where they may be dense: 512 MB.
+# Most cells of dense features: 512 MB.
 LARGEST_DENSE = 2**26
 
-# Scores of some columns and their numbers → the loss of each column and its gradient over the scores.
+# (scores of columns, their indices) → (loss per column, its gradient over the scores).
 Loss = Callable[[Floats, Ints], tuple[Floats, Floats]]
 
 
 class LinearRanker(LinearLearner):
-    """Rank the tags of a picture by linear scores, a logistic regression a tag.
+    """Rank the tags of a picture by linear scores, one logistic regression per tag.
 
-    The plainest discriminative rival: no regions, no ties between tags. Features are the square roots of the
-    shares of the picture's words (Hellinger map), a view after the other, and standardised embeddings, of
-    regions and of whole pictures. All tags are fitted at once by one L-BFGS whose steps are each tag's own
-    [1]_.
+    The simplest discriminative method: without regions, tags independent. Features are the square roots of
+    the shares of the picture's words (Hellinger map) and standardised embeddings, of regions and of whole
+    pictures. All tags are fitted at once by one L-BFGS with separate steps per tag [1]_.
 
-    Memory: pictures × features twice, up to 512 MB each, beyond which sparse features stay as they are; as
-    much again for each fold while the ridge is chosen; and 300 MB for the tags that are fitted together.
+    Memory: pictures × features twice, up to 512 MB each, beyond which sparse features stay sparse; as
+    much again per fold while the ridge is chosen; and 300 MB for the tags that are fitted together.
 
     Parameters
     ----------
     ridge : the weight of ½‖w‖² against the summed logistic loss (1/C of scikit-learn); None chooses it by
-        the top-k accuracy of held-out pictures.
-    folds : how many parts the training pictures are held out in to choose the ridge.
-    tol : a tag has settled when its largest gradient is below this share of its pictures' number.
-    max_iter : steps at most.
-    random_state : how pictures are dealt to the folds; nothing else is drawn.
+        cross-validated top-k accuracy.
+    folds : number of folds to choose the ridge.
+    tol : a tag has converged if its largest gradient is below this fraction of its number of pictures.
+    max_iter : largest number of steps.
+    random_state : the assignment of pictures to folds; nothing else is random.
 
     Attributes
     ----------
     weights_ : features and bias × tags. ``scaling_`` : mean and scale of each dense view.
-    ridge_ : the ridge used. ``ridge_scores_`` : held-out accuracy of each of ``grid``, if it was chosen.
+    ridge_ : the ridge used. ``ridge_scores_`` : cross-validated accuracy of the values of ``grid`` tried.
     n_iter_ : steps of the slowest tag.
 
     References
@@ -97,7 +96,7 @@ class LinearRanker(LinearLearner):
         if features.width > WIDEST or features.width * features.n_rows > LARGEST_DENSE:
             weights, n_iter = minimise(features, loss, weights, ridge, tol, self.max_iter)
             return weights, {"n_iter_": n_iter}
-        if "axes" not in features.kept:  # those of the next ridge are the same
+        if "axes" not in features.kept:  # the same for every ridge
             features.kept["axes"] = _principal_axes(features)
         axes: _Axes = features.kept["axes"]
         # Along principal axes the Hessian of a tag is nearly diagonal: its mean p(1 − p) times the spread.
@@ -112,7 +111,7 @@ class LinearRanker(LinearLearner):
 
 
 class _Axes(NamedTuple):
-    """Features about their mean along their principal axes: another basis, the same problem."""
+    """Centred features in the basis of their principal axes: the same problem in other coordinates."""
 
     features: Features
     mean: Floats
@@ -129,21 +128,21 @@ class _Axes(NamedTuple):
 
 
 def _principal_axes(features: Features) -> _Axes:
-    """Return them, found among rows or among columns, of whichever there are fewer."""
+    """Return the principal axes, from the Gram matrix of rows or of columns, whichever is smaller."""
     matrix = np.hstack([b.toarray() if is_sparse(b) else b for b in features.blocks])
     mean = matrix.mean(axis=0)
     matrix -= mean
     wide = matrix.shape[0] < matrix.shape[1]
     spread, vectors = np.linalg.eigh(matrix @ matrix.T if wide else matrix.T @ matrix)
-    # Axes without spread never get a weight.
-    held = spread > 1e-10 * max(spread[-1], 1e-300)
-    spread, vectors = spread[held], vectors[:, held]
+    # Axes without variance get no weight.
+    varying = spread > 1e-10 * max(spread[-1], 1e-300)
+    spread, vectors = spread[varying], vectors[:, varying]
     axes = matrix.T @ (vectors / np.sqrt(spread)) if wide else vectors
     return _Axes(Features([matrix @ axes]), mean, axes, spread)
 
 
 def biases_only(width: int, rates: Floats) -> Floats:
-    """Return weights that give each tag its frequency and nothing else."""
+    """Return weights of 0, with biases that predict the frequency of each tag."""
     weights = np.zeros((width + 1, len(rates)))
     weights[-1] = logit(np.clip(rates, 1e-4, 1 - 1e-4))
     return weights
@@ -158,16 +157,16 @@ def minimise(
     max_iter: int,
     inverse: Floats | None = None,
 ) -> tuple[Floats, int]:
-    """Minimise loss(scores) + ridge/2·‖w‖² for each column by itself; biases are free.
+    """Minimise loss(scores) + ridge/2·‖w‖² for each column separately; biases are not penalised.
 
-    One L-BFGS runs over all columns at once, with directions and step lengths of each column's own; it
-    multiplies by the features once forth and once back a step, because the scores are linear in the step.
-    A column leaves when its largest gradient is below its ``tol``, or when no step makes it better.
-    ``inverse`` guesses the diagonal of the inverse Hessian (features and bias × columns).
+    One L-BFGS runs over all columns at once, with separate directions and step lengths per column. A step
+    costs one product with the features and one with their transpose, because scores are linear in the step.
+    A column ends when its largest gradient is below its ``tol``, or when no step improves it. ``inverse``
+    estimates the diagonal of the inverse Hessian (features and bias × columns).
     Returns the weights and the steps of the slowest column.
     """
     out = np.array(weights, dtype=np.float64)
-    # Scores, residuals and trials are rows × columns, the memory of steps 2·MEMORY × width × columns.
+    # Scores and residuals are rows × columns, the correction pairs 2·MEMORY × width × columns.
     together = max(1, 2 * CELLS // (features.n_rows + 2 * MEMORY * features.width))
     most = 0
     for first in range(0, out.shape[1], together):
@@ -188,7 +187,7 @@ def minimise(
 
 @dataclass
 class _State:
-    """The columns that are still on their way, and where they are."""
+    """The columns that have not converged, and their current values."""
 
     columns: Ints
     weights: Floats
@@ -200,7 +199,7 @@ class _State:
     pairs: list[tuple[Floats, Floats, Floats]] = field(default_factory=list)
 
     def kept(self, going: Any, out: Floats) -> "_State":
-        """Return the state of the columns that go on; the others are written to ``out``."""
+        """Return the state of the ``going`` columns; write the weights of the others to ``out``."""
         if going.all():
             return self
         out[:, self.columns[~going]] = self.weights[:, ~going]
@@ -257,12 +256,12 @@ def _direction(state: _State) -> Floats:
 
 
 def _step(features: Features, loss: Loss, state: _State, ridge: float, out: Floats) -> _State:
-    """Return the state after one step; columns that no step makes better leave for ``out``."""
+    """Return the state after one step; columns that no step improves are written to ``out``."""
     direction = _direction(state)
     slope = _dots(direction, state.gradient)
-    lost = slope >= 0  # rounding has spoilt the memory: steepest descent
-    direction[:, lost] = (-state.inverse * state.gradient)[:, lost]
-    slope[lost] = _dots(direction, state.gradient)[lost]
+    ascent = slope >= 0  # due to rounding errors: use steepest descent instead
+    direction[:, ascent] = (-state.inverse * state.gradient)[:, ascent]
+    slope[ascent] = _dots(direction, state.gradient)[ascent]
     along = features.scores(direction)
     length, value, residual = _search(loss, state, along, direction, slope, ridge)
     weights = state.weights + length * direction
@@ -281,23 +280,23 @@ def _step(features: Features, loss: Loss, state: _State, ridge: float, out: Floa
 def _search(
     loss: Loss, state: _State, along: Floats, direction: Floats, slope: Floats, ridge: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Return step lengths by Armijo's rule (0 where none helps), with the losses and residuals there."""
+    """Return step lengths by Armijo's rule (0 where none improves), with their losses and residuals."""
     length = np.ones(len(slope))
     w, d = state.weights[:-1], direction[:-1]
     square, cross, own = _dots(w, w), _dots(w, d), _dots(d, d)
-    found, residual = loss(state.scores + along, state.columns)
-    value = found + ridge / 2 * (square + 2 * cross + own)
+    losses, residual = loss(state.scores + along, state.columns)
+    value = losses + ridge / 2 * (square + 2 * cross + own)
     tried = np.flatnonzero(value > state.value + ARMIJO * slope)
     for attempt in range(1, ATTEMPTS):
         if not len(tried):
             break
-        # The lowest point of the parabola through what is known, within reason.
+        # The minimum of the interpolating parabola, restricted to [0.1, 0.5] of the step.
         t = length[tried]
         bend = value[tried] - state.value[tried] - t * slope[tried]
         t = np.clip(-slope[tried] * t * t / (2 * bend), 0.1 * t, 0.5 * t)
         t = np.zeros(len(tried)) if attempt == ATTEMPTS - 1 else t
         length[tried] = t
-        found, residual[:, tried] = loss(state.scores[:, tried] + t * along[:, tried], state.columns[tried])
-        value[tried] = found + ridge / 2 * (square[tried] + 2 * t * cross[tried] + t * t * own[tried])
+        losses, residual[:, tried] = loss(state.scores[:, tried] + t * along[:, tried], state.columns[tried])
+        value[tried] = losses + ridge / 2 * (square[tried] + 2 * t * cross[tried] + t * t * own[tried])
         tried = tried[value[tried] > state.value[tried] + ARMIJO * t * slope[tried]]
     return length, value, residual

@@ -1,4 +1,4 @@
-"""TagProp: neighbours' tags, with weights of neighbours learnt by likelihood and a sigmoid for each tag."""
+"""TagProp: weighted neighbours, with weights learnt by maximum likelihood and one sigmoid per tag."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
@@ -16,18 +16,18 @@ from tagmix.learners.pictures.distances import PictureLearner, ReferenceSet
 from tagmix.learners.pictures.knn import Voters, nearest
 from tagmix.learners.schema import Array, Number, StoredMatrix
 
-# A neighbour's tag is wrong with this probability, so that no picture is impossible (the paper's ε).
+# Probability that a neighbour's tag is wrong, so that every likelihood is positive (the paper's ε).
 EPSILON = 1e-5
-# Metric and sigmoids are learnt in turn, this often.
+# Alternations between view weights and sigmoids.
 ROUNDS = 3
-# Largest weight of a view: exp(−1000) of a median is no neighbour at all.
+# Largest weight of a view: at exp(−1000) per median distance no neighbour contributes.
 LARGEST = 1000.0
 
 
 class Neighbours(NamedTuple):
-    """For each picture its neighbours (pictures × K) and their distances (views × pictures × K)."""
+    """The neighbours of each picture (pictures × K) and their distances (views × pictures × K)."""
 
-    who: Ints
+    indices: Ints
     apart: Floats
 
 
@@ -36,24 +36,24 @@ class TagProp(Voters):
 
     Guillaumin, Mensink, Verbeek and Schmid, "TagProp: discriminative metric learning in nearest neighbor
     models for image auto-annotation" (ICCV 2009): the weights a_v ≥ 0 maximise the log likelihood of the
-    training pictures' tags, each picture left out, where the labels "has" and "has not" weigh the same in
-    total; then a sigmoid for each tag lifts rare tags, in turn with the weights. Here the sigmoids are
-    shrunk towards the one of all tags together, by as much as ``shrinkage`` labels: most tags are rare.
+    training pictures' tags, by leave-one-out, where present and absent labels have the same total weight; a
+    sigmoid per tag, learnt in alternation with the weights, raises rare tags. Because most tags are rare, the
+    sigmoids are shrunk here towards the sigmoid of all tags, with the weight of ``shrinkage`` labels.
 
     Parameters
     ----------
-    n_neighbors : the paper's K: pictures that a training picture may lean on, the nearest by every view
-        and by their sum, merged by rank; at prediction the nearest by the learnt distance.
-    sigmoid : whether every tag has its sigmoid (σML in the paper) or none (ML).
-    shrinkage : strength of the tags' common sigmoid.
-    max_iter : most steps of L-BFGS in each of three rounds.
-    distance, memory_mb : as in ``KNN``. Training keeps 8 × pictures × n_neighbors × (views + 1) bytes, and
-        12 for each tag of a picture's neighbours.
+    n_neighbors : the paper's K. In training, the nearest by every view and by their sum, merged by rank; in
+        prediction, the nearest by the learnt distance.
+    sigmoid : whether every tag has a sigmoid (σML in the paper) or none (ML).
+    shrinkage : weight of the common sigmoid, in labels.
+    max_iter : largest number of L-BFGS steps in each of three rounds.
+    distance, memory_mb : as in ``KNN``. Training stores 8 × pictures × n_neighbors × (views + 1) bytes,
+        and 12 per tag of a picture's neighbours.
 
     Attributes
     ----------
     view_weights_ : a_v. ``slopes_``, ``biases_``: of the sigmoids. ``objective_``: the log likelihood,
-        in which each of the two classes of labels weighs 1.
+        in which each of the two label classes has weight 1.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class TagProp(Voters):
         for _ in range(ROUNDS if self.sigmoid else 1):
             if self.sigmoid:
                 lines = fit_sigmoids(shares_of_tags(near, tags, weights), tags, self.shrinkage)
-            weights, objective = self._climb(near, tags, weights, lines)
+            weights, objective = self._maximise(near, tags, weights, lines)
         if self.sigmoid:
             lines = fit_sigmoids(shares_of_tags(near, tags, weights), tags, self.shrinkage)
         flat = np.ones(tags.shape[1]), np.zeros(tags.shape[1])
@@ -115,14 +115,14 @@ class TagProp(Voters):
         self.tags_ = tags
         self._keep(reference, weights)
 
-    def _climb(
+    def _maximise(
         self, near: Neighbours, tags: Counts, weights: Floats, lines: tuple[Floats, Floats] | None
     ) -> tuple[Floats, float]:
         def loss(a: Floats) -> tuple[float, Floats]:
             value, slope = log_likelihood(near, tags, a, lines)
             return -value, -slope
 
-        found = minimize(
+        optimum = minimize(
             loss,
             weights,
             jac=True,
@@ -130,7 +130,7 @@ class TagProp(Voters):
             bounds=[(0.0, LARGEST)] * len(weights),
             options={"maxiter": int(self.max_iter), "ftol": 1e-7},
         )
-        return found.x, -float(found.fun)
+        return optimum.x, -float(optimum.fun)
 
     def _shares(self, apart: Floats, tags: Counts, size: int) -> Floats:
         return nearest(apart, size)
@@ -145,26 +145,26 @@ class TagProp(Voters):
 
 
 def neighbours(reference: ReferenceSet, size: int) -> Neighbours:
-    """Return the nearest others of each picture, by each view and by all together, merged by rank."""
+    """Return the nearest neighbours of each reference, by each view and by their sum, merged by rank."""
     n, n_views = len(reference), len(reference.views)
-    who, apart = np.empty((n, size), dtype=np.int64), np.empty((n_views, n, size))
+    index, apart = np.empty((n, size), dtype=np.int64), np.empty((n_views, n, size))
     for start in range(0, n, reference.rows_at_once()):
         rows = np.arange(start, min(start + reference.rows_at_once(), n))
-        there = reference.others(rows)
-        ranks = np.full(there.shape[1:], size)
-        for one in [*there, there.sum(axis=0)] if n_views > 1 else there:
+        others = reference.others(rows)
+        ranks = np.full(others.shape[1:], size)
+        for one in [*others, others.sum(axis=0)] if n_views > 1 else others:
             best = np.argsort(one, axis=1, kind="stable")[:, :size]
             own = np.take_along_axis(ranks, best, axis=1)
             np.put_along_axis(ranks, best, np.minimum(own, np.arange(size)), axis=1)
         np.put_along_axis(ranks, rows[:, None], size + 1, axis=1)
-        who[rows] = np.argsort(ranks, axis=1, kind="stable")[:, :size]
-        apart[:, rows] = np.take_along_axis(there, who[rows][None], axis=2)
-    return Neighbours(who, apart)
+        index[rows] = np.argsort(ranks, axis=1, kind="stable")[:, :size]
+        apart[:, rows] = np.take_along_axis(others, index[rows][None], axis=2)
+    return Neighbours(index, apart)
 
 
 def _blocks(near: Neighbours, tags: Counts, weights: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
-    """Yield rows, π (pictures × K) and the share of each tag, for some hundred pictures at a time."""
-    n, size = near.who.shape
+    """Yield rows, π (pictures × K) and the shares of tags, for blocks of some hundred pictures."""
+    n, size = near.indices.shape
     step = max(1, 4_000_000 // (size + 2 * tags.shape[1]))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
@@ -172,7 +172,7 @@ def _blocks(near: Neighbours, tags: Counts, weights: Floats) -> Iterator[tuple[s
         pi = np.exp(logits - logits.max(axis=1, keepdims=True))
         pi /= pi.sum(axis=1, keepdims=True)
         starts = np.arange(len(pi) + 1) * size
-        matrix = csr_array((pi.ravel(), near.who[rows].ravel(), starts), shape=(len(pi), tags.shape[0]))
+        matrix = csr_array((pi.ravel(), near.indices[rows].ravel(), starts), shape=(len(pi), tags.shape[0]))
         yield rows, pi, votes_of(matrix, tags)
 
 
@@ -182,12 +182,12 @@ def votes_of(matrix: Counts, tags: Counts) -> Floats:
 
 
 def shares_of_tags(near: Neighbours, tags: Counts, weights: Floats) -> Counts:
-    """Return x, pictures × tags: the share of the neighbours' weight that has the tag."""
+    """Return x, pictures × tags: the total weight of the neighbours with the tag."""
     return csr_array(vstack([csr_array(x) for _, _, x in _blocks(near, tags, weights)], format="csr"))
 
 
 def _balance(tags: Counts) -> float:
-    """Return the weight of "has not" against "has": both classes weigh the same in total."""
+    """Return the weight of absent labels that gives both classes the same total weight."""
     n_cells = tags.shape[0] * tags.shape[1]
     return float(tags.nnz / max(n_cells - tags.nnz, 1))
 
@@ -195,7 +195,7 @@ def _balance(tags: Counts) -> float:
 def log_likelihood(
     near: Neighbours, tags: Counts, weights: Floats, lines: tuple[Floats, Floats] | None
 ) -> tuple[float, Floats]:
-    """Return the balanced log likelihood of tags, a label each, and its slope by the weights of views."""
+    """Return the balanced mean log likelihood of labels, and its gradient over the view weights."""
     negative, total, slope = _balance(tags), 0.0, np.zeros(len(weights))
     for rows, pi, x in _blocks(near, tags, weights):
         has = tags[rows].toarray() > 0
@@ -207,35 +207,35 @@ def log_likelihood(
             logit = lines[0] * x + lines[1]
             total += log_expit(logit[has]).sum() + negative * log_expit(-logit[~has]).sum()
             by_x = np.where(has, expit(-logit), -negative * expit(logit)) * lines[0]
-        by_pi = _summed_over_tags(by_x, near.who[rows], tags)
+        by_pi = _summed_over_tags(by_x, near.indices[rows], tags)
         by_logit = pi * (by_pi - (pi * by_pi).sum(axis=1, keepdims=True))
         slope -= (near.apart[:, rows] * by_logit).sum(axis=(1, 2))
     return total / tags.nnz, slope / tags.nnz
 
 
-def _summed_over_tags(values: Floats, who: Ints, tags: Counts) -> Floats:
-    """Return, for each neighbour j of picture i, the sum of values[i] over the tags of j."""
-    theirs: Any = tags[who.ravel()]
-    lengths = np.diff(theirs.indptr)
-    pairs = np.repeat(np.arange(who.size), lengths)
-    found = values[pairs // who.shape[1], theirs.indices]
-    sums: Floats = np.bincount(pairs, weights=found, minlength=who.size).astype(np.float64)
-    return sums.reshape(who.shape)
+def _summed_over_tags(values: Floats, index: Ints, tags: Counts) -> Floats:
+    """Return the sum of values[i] over the tags of j, for each neighbour j of picture i."""
+    neighbour_tags: Any = tags[index.ravel()]
+    lengths = np.diff(neighbour_tags.indptr)
+    pairs = np.repeat(np.arange(index.size), lengths)
+    terms = values[pairs // index.shape[1], neighbour_tags.indices]
+    sums: Floats = np.bincount(pairs, weights=terms, minlength=index.size).astype(np.float64)
+    return sums.reshape(index.shape)
 
 
 def fit_sigmoids(shares: Counts, tags: Counts, shrinkage: float) -> tuple[Floats, Floats]:
-    """Return slope and bias of each tag's σ(slope·x + bias), shrunk towards those of all tags at once."""
+    """Return slope and bias of each tag's σ(slope·x + bias), shrunk towards those of all tags pooled."""
     n, n_tags = tags.shape
     rows = np.repeat(np.arange(n), np.diff(shares.indptr))
     y = np.asarray(csr_array(tags)[rows, shares.indices]).ravel().astype(np.float64)
     per_tag = np.bincount(tags.indices, minlength=n_tags).astype(np.float64)
     seen = np.bincount(shares.indices, minlength=n_tags), np.bincount(shares.indices, y, minlength=n_tags)
-    # Pictures that no neighbour gives the tag to have x = 0: only how many there are matters.
+    # Pictures without a neighbour with the tag have x = 0: only their number matters.
     zeros = per_tag - seen[1], n - seen[0] - (per_tag - seen[1])
-    together = np.zeros(len(y), dtype=np.int64)
-    first = _Cells(shares.data, y, together, (zeros[0].sum()[None], zeros[1].sum()[None]), _balance(tags))
+    one_tag = np.zeros(len(y), dtype=np.int64)
+    pooled = _Cells(shares.data, y, one_tag, (zeros[0].sum()[None], zeros[1].sum()[None]), _balance(tags))
     start = np.array([[4.0], [-1.0]])
-    common = _newton(first, start, start, 1e-3)
+    common = _newton(pooled, start, start, 1e-3)
     cells = _Cells(shares.data, y, shares.indices.astype(np.int64), zeros, _balance(tags))
     slopes, biases = _newton(cells, np.repeat(common, n_tags, axis=1), common, shrinkage)
     return slopes, biases
@@ -250,7 +250,7 @@ class _Cells(NamedTuple):
 
 
 def _newton(cells: _Cells, start: Floats, centre: Floats, strength: float) -> Floats:
-    """Return slopes and biases (2 × tags) by Newton's method, with steps bounded: the problem is concave."""
+    """Return slopes and biases (2 × tags) by Newton's method with bounded steps; the problem is concave."""
     lines, units = start.copy(), np.maximum(np.abs(centre), 1.0)
     width, weight = lines.shape[1], np.where(cells.y > 0, 1.0, cells.negative)
     for _ in range(100):

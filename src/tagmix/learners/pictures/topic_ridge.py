@@ -1,4 +1,4 @@
-"""TopicRidge: topics that know no tags, and a linear map from them to tags."""
+"""TopicRidge: topics learnt without tags, and a linear map from topics to tags."""
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,17 +24,17 @@ BOUNDS = {
     "estep_tol": (1e-12, 1e3, False),
     "estep_max_iter": (1, 10**6, True),
 }
-# ρ_t = (DELAY + t)^−DECAY, the step of batch t: what Hoffman et al. and scikit-learn use.
+# ρ_t = (DELAY + t)^−DECAY, the step of batch t, as in Hoffman et al. and scikit-learn.
 DELAY, DECAY = 10.0, 0.7
 
 
 class TopicRidge(TagLearner):
-    """Describe a picture by its shares of topics learnt without tags, and map these to tags by ridge.
+    """Ridge regression of tags on the topic shares of a picture; the topics are learnt without tags.
 
     The topics are latent Dirichlet allocation over the words of whole pictures, learnt by online variational
-    Bayes; tags are read from the square roots of the shares (in which distances are Hellinger's) by ridge
-    regression, its ridge chosen by closed-form leave-one-out. The topics have seen the words of the picture
-    that is left out, not its tags.
+    Bayes; tags are predicted from the square roots of the shares (whose distances are Hellinger's) by ridge
+    regression. The ridge is chosen by closed-form leave-one-out, which excludes the tags of a picture, but
+    not its words: the topics are learnt from all pictures.
 
     Blei, Ng, Jordan: *Latent Dirichlet Allocation*, JMLR 2003; Hoffman, Blei, Bach: *Online Learning for
     Latent Dirichlet Allocation*, NIPS 2010; Hoerl, Kennard: *Ridge Regression*, Technometrics 1970.
@@ -43,19 +43,19 @@ class TopicRidge(TagLearner):
     ----------
     n_topics : the number of topics.
     alpha, eta : the Dirichlet priors of a picture's shares and of a topic's words.
-    passes, batch_size : how often all pictures are read, and how many between two updates.
-    ridges : what to choose the ridge from, by the squared error of leave-one-out.
-    estep_tol, estep_max_iter : when a picture has settled, in words a topic.
-    random_state : the topics to start from and the order of pictures.
-    n_jobs : threads; -1 takes all cores. It never changes a bit of the result.
+    passes, batch_size : passes over all pictures, and pictures per update.
+    ridges : candidates for the ridge, chosen by the leave-one-out squared error.
+    estep_tol, estep_max_iter : convergence of a picture's inference, in words per topic.
+    random_state : the initial topics and the order of pictures.
+    n_jobs : threads; -1 uses all cores. The result does not depend on it.
 
     Memory: pictures × topics four times, topics × words four times, pictures × tags twice.
 
     Attributes
     ----------
-    topics_ : the Dirichlet posterior of the topics' words, topics × words, all views side by side.
+    topics_ : the Dirichlet posterior of the topics' words, topics × words of all views.
     coef_, intercept_ : from square roots of shares to tags. ``ridge_`` : the one chosen.
-    errors_ : the mean squared error of leave-one-out, one a ridge.
+    errors_ : the leave-one-out mean squared error, one per ridge.
 
     Examples
     --------
@@ -108,21 +108,21 @@ class TopicRidge(TagLearner):
         counts = lda.picture_counts(bags)
         self.topics_ = self._learn_topics(counts, n_threads)
         shares = self._shares(counts, n_threads)
-        found = best_ridge(np.sqrt(shares), bags.captions.toarray().astype(np.float64), ridges)
-        self.coef_, self.intercept_, self.ridge_, self.errors_ = found
+        regression = best_ridge(np.sqrt(shares), bags.captions.toarray().astype(np.float64), ridges)
+        self.coef_, self.intercept_, self.ridge_, self.errors_ = regression
 
     def _learn_topics(self, counts: Counts, n_threads: int) -> Floats:
-        """Return the topics after all passes; a batch moves them by ρ_t towards what it alone would say."""
+        """Return the topics after all passes; each batch moves them by ρ_t towards its own estimate."""
         rng = check_random_state(self.random_state)
         mu = rng.gamma(100.0, 0.01, (self.n_topics, counts.shape[1]))
-        n_images, batch = counts.shape[0], 0
+        n_pictures, batch = counts.shape[0], 0
         for _ in range(self.passes):
-            order = rng.permutation(n_images)
-            for start in range(0, n_images, self.batch_size):
+            order = rng.permutation(n_pictures)
+            for start in range(0, n_pictures, self.batch_size):
                 part = counts[order[start : start + self.batch_size]]
                 step = (DELAY + batch) ** -DECAY
-                seen = self._explain(part, mu, n_threads)[1]
-                mu = (1 - step) * mu + step * (self.eta + n_images / part.shape[0] * seen)
+                sums = self._explain(part, mu, n_threads)[1]
+                mu = (1 - step) * mu + step * (self.eta + n_pictures / part.shape[0] * sums)
                 batch += 1
         return np.asarray(mu)
 
@@ -131,10 +131,10 @@ class TopicRidge(TagLearner):
         words = np.exp(np.ascontiguousarray(Multinomial(mu, self.eta, n_threads=n_threads).E_log_beta.T))
         gamma: Floats = np.ones((counts.shape[0], len(mu)))
         weights, ratios = np.empty_like(gamma), np.empty(counts.nnz)
-        how = (self.alpha, self.estep_tol, int(self.estep_max_iter))
-        topics.infer_documents(rows_of(counts), words, *how, gamma, weights, ratios, n_threads)
-        spoken = type(counts)((ratios, counts.indices, counts.indptr), shape=counts.shape)
-        return gamma, np.ascontiguousarray((words * (spoken.T @ weights)).T)
+        settings = (self.alpha, self.estep_tol, int(self.estep_max_iter))
+        topics.infer_documents(rows_of(counts), words, *settings, gamma, weights, ratios, n_threads)
+        scaled = type(counts)((ratios, counts.indices, counts.indptr), shape=counts.shape)
+        return gamma, np.ascontiguousarray((words * (scaled.T @ weights)).T)
 
     def _shares(self, counts: Counts, n_threads: int) -> Floats:
         gamma = self._explain(counts, self.topics_, n_threads)[0]
@@ -149,7 +149,7 @@ class TopicRidge(TagLearner):
 
 
 class Ridge(NamedTuple):
-    """A linear map, the ridge it was chosen with, and the leave-one-out error of every ridge."""
+    """A linear map, its ridge, and the leave-one-out error of every candidate ridge."""
 
     coef: Floats
     intercept: Floats
@@ -160,7 +160,7 @@ class Ridge(NamedTuple):
 def best_ridge(features: Floats, targets: Floats, ridges: tuple[float, ...]) -> Ridge:
     """Return the ridge regression with the least squared leave-one-out error, intercept not shrunk.
 
-    The residual of a row that is left out is its residual divided by 1 − h, h its leverage.
+    The leave-one-out residual of a row is its residual divided by 1 − h, h its leverage.
 
     >>> best_ridge(np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [2.0]]), (1e-9, 1.0)).ridge
     1e-09
@@ -183,6 +183,6 @@ def _checked_ridges(ridges: Any) -> tuple[float, ...]:
     good = isinstance(ridges, tuple | list) and len(ridges) > 0
     if not good or not all(is_number(r, 1e-12, 1e12) for r in ridges):
         raise ParameterError(
-            f"ridges must be numbers above 0, at least one, got {ridges!r:.60}: (1.0, 10.0)."
+            f"ridges must be at least one number above 0, got {ridges!r:.60}: pass e.g. (1.0, 10.0)."
         )
     return tuple(float(r) for r in ridges)

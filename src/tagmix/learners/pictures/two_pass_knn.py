@@ -1,4 +1,4 @@
-"""TwoPassKNN: first the nearest pictures of every tag, then their votes."""
+"""TwoPassKNN: votes of the nearest pictures of every tag."""
 
 from typing import Any, ClassVar
 
@@ -14,17 +14,17 @@ class TwoPassKNN(Voters):
     """Let the k nearest pictures *of each tag* vote, with weights exp(−Σ_v a_v d_v).
 
     2PKNN of Verma and Jawahar, "Image annotation using metric learning in semantic neighbourhoods" (ECCV
-    2012), without its metric learning; weights of views and k are chosen by leaving one picture out. Every
-    tag takes part, so that rare tags have a say: choose it where they matter.
+    2012), without its metric learning; view weights and k are chosen by leave-one-out. Every tag
+    contributes neighbours, which favours rare tags.
 
     Parameters
     ----------
-    k : pictures of each tag that take part (the paper's K1); several to choose among.
+    k : neighbours per tag (the paper's K1), or several to choose from.
     weights, distance, max_search, memory_mb, random_state : as in ``KNN``.
 
     Attributes
     ----------
-    k_ : the number chosen. ``view_weights_``: a_v. ``loo_accuracy_``: what they reached, left out.
+    k_ : the number chosen. ``view_weights_``: a_v. ``loo_accuracy_``: their leave-one-out accuracy.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class TwoPassKNN(Voters):
 
 
 def semantic_neighbours(apart: Floats, tags: Counts, size: int) -> Any:
-    """Return who is among the ``size`` nearest pictures (or ties with them) of at least one of its tags.
+    """Return a mask, queries × references: among the ``size`` nearest (with ties) of one of its tags.
 
     >>> from scipy.sparse import csr_array
     >>> tags = csr_array([[1, 0], [1, 0], [1, 1]])
@@ -77,13 +77,13 @@ def semantic_neighbours(apart: Floats, tags: Counts, size: int) -> Any:
     [[True, False, True]]
     """
     by_tag: Any = tags.T.tocsr()
-    # A picture takes part if it is within the widest of its tags' circles.
-    reach = np.full(apart.shape, -np.inf)
+    # A reference is selected if it lies within the largest radius of its tags.
+    radius = np.full(apart.shape, -np.inf)
     for start, stop in zip(by_tag.indptr[:-1], by_tag.indptr[1:], strict=True):
         own = by_tag.indices[start:stop]
         if len(own):
-            theirs = apart[:, own]
+            to_own = apart[:, own]
             last = min(size, len(own)) - 1
-            cut = np.partition(theirs, last, axis=1)[:, [last]]
-            reach[:, own] = np.maximum(reach[:, own], cut)
-    return apart <= reach
+            cut = np.partition(to_own, last, axis=1)[:, [last]]
+            radius[:, own] = np.maximum(radius[:, own], cut)
+    return apart <= radius

@@ -1,4 +1,4 @@
-"""A softmax over regions whose tag is one of their picture's: learning with candidate sets by EM."""
+"""CandidateEM: a softmax over regions, learnt by EM with the caption as the set of candidate tags."""
 
 from typing import Any, ClassVar
 
@@ -17,39 +17,39 @@ from tagmix.learners.regions.naive_regions import (
 )
 from tagmix.learners.schema import Array
 
-# Steps of L-BFGS in one M-step: it need not be solved, only be better than before.
+# L-BFGS steps per M-step: generalised EM requires an improvement, not a maximum.
 STEPS = 10
-# Largest gradients of the mean loss at which the first M-step is solved, and a later one has nothing to do.
+# Largest gradients of the mean loss at which the first M-step, and a later one, has converged.
 SETTLED, FLAT = 1e-4, 1e-8
 
 
 class CandidateEM(SoftmaxRegions):
-    """Learn which tag of its picture each region has, by EM over a multinomial logistic regression.
+    """Learn the tag of each region among those of its picture, by EM for multinomial logistic regression.
 
-    The method is that of [1]_.
-    The likelihood of a region is the probability that its tag is in the caption, Σ_{c ∈ Y} p(c | x).
-    E-step: q(c) ∝ p(c | x)·[c ∈ Y]. M-step: multinomial logistic regression towards q with a ridge, a few
-    steps of L-BFGS from where it was (a generalised EM; the first M-step, towards equal shares, is solved: it
-    is ``NaiveRegions``). The penalised likelihood never falls. A picture's tags are ranked by the mean of
-    p(tag | region) over its regions. Nothing asks that every tag of a caption is used, so frequent tags may
-    take the regions of rare ones that come with them.
+    The method is that of [1]_. The likelihood of a region is the probability that its tag is in the caption,
+    Σ_{c ∈ Y} p(c | x).
+    E-step: q(c) ∝ p(c | x)·[c ∈ Y]. M-step: multinomial logistic regression on q with a ridge, by a few
+    steps of L-BFGS (generalised EM; the first M-step, with equal shares as targets, runs to convergence: it
+    is ``NaiveRegions``). The penalised likelihood never decreases. Tags are ranked by the mean of
+    p(tag | region) over the regions of a picture. No term requires every tag of a caption to be used, so
+    frequent tags may take the regions of rare tags that occur with them.
 
-    Memory: the features of the regions, 32 MB a shard of scores, and features × tags some twenty times.
+    Memory: the features of the regions, 32 MB per shard of scores, and some twenty arrays of features × tags.
 
     Parameters
     ----------
-    ridge : the weight of ½‖w‖² against the summed loss of the regions; None chooses it by the top-k accuracy
-        of held-out pictures.
-    folds : how many parts the training pictures are held out in to choose the ridge.
-    tol : stop when an iteration of EM gains less than this share of the objective.
-    max_iter : iterations of EM at most.
-    random_state : how pictures are dealt to the folds; nothing else is drawn.
+    ridge : the weight of ½‖w‖² against the summed loss of the regions; None chooses it by
+        cross-validated top-k accuracy.
+    folds : number of folds to choose the ridge.
+    tol : stop if an iteration of EM improves the objective by less than this fraction.
+    max_iter : largest number of iterations of EM.
+    random_state : the assignment of pictures to folds; nothing else is random.
 
     Attributes
     ----------
     weights_ : features and bias × tags. ``scaling_`` : mean and scale of each dense view.
-    ridge_ : the ridge used. ``ridge_scores_`` : held-out accuracy of those of ``grid`` that were tried.
-    history_ : the penalised log-likelihood after each M-step; it never falls. ``n_iter_`` : their number.
+    ridge_ : the ridge used. ``ridge_scores_`` : cross-validated accuracy of the values of ``grid`` tried.
+    history_ : the penalised log-likelihood after each M-step; it never decreases. ``n_iter_`` : their number.
 
     References
     ----------
@@ -85,7 +85,7 @@ class CandidateEM(SoftmaxRegions):
         self.random_state = random_state
 
     def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
-        # The first M-step is convex: a start from another ridge saves time and leads to the same place.
+        # The first M-step is convex: the weights of another ridge save time and lead to the same optimum.
         targets = shared_tags(bags)
         weights = first_weights(bags, features) if start is None else start
         weights, _ = fit_softmax(features, targets, weights, ridge, SETTLED, 200)
@@ -102,7 +102,7 @@ class CandidateEM(SoftmaxRegions):
 def posterior(features: Features, candidates: Any, weights: Floats) -> tuple[Any, float]:
     """Return q(tag of each region), sparse over its candidates, and Σ log p(the tag is a candidate).
 
-    ``candidates`` is a CSR matrix regions × tags, at least one tag a region; its values do not matter.
+    ``candidates`` is a CSR matrix regions × tags, at least one tag per region; its values are ignored.
     """
     q = np.empty(candidates.nnz)
     total = 0.0

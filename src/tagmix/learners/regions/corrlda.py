@@ -1,4 +1,4 @@
-"""CorrLDA: regions speak in topics, and every caption word speaks of one region."""
+"""CorrLDA: every region has one topic, and every caption word refers to one region."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
@@ -32,7 +32,7 @@ BOUNDS = {
 
 
 class CorrLDA(RegionLearner):
-    """Find topics of regions, and for each topic the tags that captions use for it.
+    """Learn topics of regions, and a distribution of tags per topic.
 
     θ ~ Dir(α) over topics; each region has one topic z_m ~ Mult(θ), from which all its words come,
     x_m ~ Mult(β_z); each caption word picks a region, y ~ Uniform(M), and is a tag ~ Mult(π_{z_y}). Mean
@@ -45,17 +45,17 @@ class CorrLDA(RegionLearner):
 
     Parameters
     ----------
-    n_topics : the number of topics, of any tag each.
-    evidence : κ, the power that a region's words are raised to; one number or one a view.
-    max_iter, tol : stop when an iteration gains less than ``tol`` of the bound.
-    eta, learn_eta : the Dirichlet priors of words and of tags, to start from; learnt by default.
-    total_alpha : hold Σα at this number and learn only how it is shared; None learns it too.
+    n_topics : the number of topics.
+    evidence : κ, the power to which the likelihood of a region's words is raised; one number or one per view.
+    max_iter, tol : stop if an iteration improves the bound by less than the fraction ``tol``.
+    eta, learn_eta : the Dirichlet priors of words and tags, learnt from the initial value ``eta`` by default.
+    total_alpha : fix Σα at this value and learn only the proportions; None learns the sum too.
     chi : shape and rate of a Gamma prior of α.
-    estep_tol, estep_max_iter : when the explanation of one image has settled, in regions.
-    memory_mb : how much a shard's arrays may take, beyond the bags, images × topics, one number for each
-        region and caption word of an image, and two copies of topics × (words + tags).
-    random_state : which pictures the topics start from.
-    n_jobs : threads; -1 takes all cores. It never changes a bit of the result.
+    estep_tol, estep_max_iter : convergence of a picture's inference, in regions.
+    memory_mb : memory limit of a shard's arrays, in addition to the bags, pictures × topics, one number per
+        region and caption word of a picture, and two arrays of topics × (words + tags).
+    random_state : the pictures that initialise the topics.
+    n_jobs : threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -122,12 +122,12 @@ class CorrLDA(RegionLearner):
         columns = np.tile(np.arange(self.n_topics), len(bags))
         with Monitor(self.tol, self.max_iter) as monitor:
             for _ in range(self.max_iter):
-                statistics, spoken, bound = corpus.explain(models, tags, alpha)
+                statistics, tag_counts, bound = corpus.explain(models, tags, alpha)
                 bound -= tags.divergence() - log_prior_of_rates(alpha, chi)
                 bound -= sum(how.evidence[view] * model.divergence() for view, model in models.items())
                 stop = monitor.stop_after(bound)
                 models = {v: model.updated(statistics[v], self.learn_eta) for v, model in models.items()}
-                tags = tags.updated(spoken, self.learn_eta)
+                tags = tags.updated(tag_counts, self.learn_eta)
                 alpha = lda.best_alpha(
                     alpha, corpus.S.ravel(), columns, sizes, chi, self.total_alpha, ALPHA_STEPS
                 )
@@ -141,7 +141,7 @@ class CorrLDA(RegionLearner):
         self.n_iter_, self.converged_ = len(monitor.history), monitor.converged
 
     def _start(self, bags: Bags, n_threads: int) -> tuple[dict[str, Multinomial], Multinomial]:
-        """Return topics that start from a picture each; a tenth of noise parts those that share one."""
+        """Return initial topics, one picture each; noise of 10 % separates topics of the same picture."""
         rng = check_random_state(self.random_state)
         chosen = np.resize(rng.permutation(len(bags)), self.n_topics)
         seeds = bags[chosen]
@@ -170,8 +170,8 @@ class CorrLDA(RegionLearner):
         """Return p(tag | picture) = Σ_mk φ_mk E[π_k,tag]/M; α in place of S for a picture without regions."""
         scores: Floats = np.empty((len(bags), self.nu_.shape[1]))
         pi = self._tags_of_topics()
-        for where, shard, found in self._posteriors(bags):
-            S = found.S.reshape(len(shard), -1)
+        for where, shard, posterior in self._posteriors(bags):
+            S = posterior.S.reshape(len(shard), -1)
             S[np.diff(shard.offsets) == 0] = self.alpha_
             scores[where] = (S / S.sum(axis=1, keepdims=True)) @ pi
         return scores
@@ -180,26 +180,26 @@ class CorrLDA(RegionLearner):
         """Return log Σ_k φ_mk E[π_k,tag]."""
         pi = self._tags_of_topics()
         scores: Floats = np.empty((bags.n_regions, pi.shape[1]))
-        for where, _, found in self._posteriors(bags):
+        for where, _, posterior in self._posteriors(bags):
             rows = slice(bags.offsets[where.start], bags.offsets[where.stop])
-            scores[rows] = np.log(found.phi.reshape(-1, len(pi)) @ pi)
+            scores[rows] = np.log(posterior.phi.reshape(-1, len(pi)) @ pi)
         return scores
 
     def _captioned_region_scores(self, bags: Bags) -> Floats:
-        """Return the same from the φ that knows the caption, as in training."""
-        scores, told = self._region_scores(bags), useful_pictures(bags)
-        if not told.any():
+        """Return log Σ_k φ_mk E[π_k,tag] with φ given the caption, as in training."""
+        scores, captioned = self._region_scores(bags), useful_pictures(bags)
+        if not captioned.any():
             return scores
-        part, how, pi = bags[told], lda.how_to_infer(self, bags), self._tags_of_topics()
+        part, how, pi = bags[captioned], lda.how_to_infer(self, bags), self._tags_of_topics()
         models = lda.words_of(self.mu_, self.eta_, how.n_threads)
         log_tags = np.ascontiguousarray(Multinomial(self.nu_, self.eta).E_log_beta.T)
         corpus = _Corpus(part, how, self.memory_mb * 2**20, self.alpha_)
-        found: list[Floats] = []
+        log_p: list[Floats] = []
         for where in corpus.shards:
             block = lda.evidence_of(part[where], models, how)
             phi, _, _ = corpus.infer(where, part[where], block, log_tags, self.alpha_)
-            found.append(np.log(phi.reshape(-1, len(pi)) @ pi))
-        scores[np.repeat(told, np.diff(bags.offsets))] = np.concatenate(found)
+            log_p.append(np.log(phi.reshape(-1, len(pi)) @ pi))
+        scores[np.repeat(captioned, np.diff(bags.offsets))] = np.concatenate(log_p)
         return scores
 
     def _check_state(self) -> None:
@@ -207,12 +207,12 @@ class CorrLDA(RegionLearner):
         lda.check_views(self.mu_, self.eta_, self.widths_)
 
 
-# Every topic holds a little of every picture, so a step for α costs images × topics: fewer at a time.
+# Every topic has a share of every picture, so a step for α costs pictures × topics: take fewer.
 ALPHA_STEPS = 10
 
 
 class _Corpus:
-    """Training images in shards, with S and the links of every image as the start of the next E-step."""
+    """Training pictures in shards; S and the links (λ) are stored as the start of the next E-step."""
 
     def __init__(self, bags: Bags, how: lda.How, memory: float, alpha: Floats) -> None:
         self.bags, self.how = bags, how
@@ -220,17 +220,17 @@ class _Corpus:
         sizes = np.diff(bags.offsets)
         self.S: Floats = sizes[:, None] * alpha / alpha.sum()
         _, self.tags, self.starts = rows_of(bags.captions)
-        per_image = np.diff(self.starts) * sizes
-        self.link_starts: Ints = np.concatenate([[0], np.cumsum(per_image)]).astype(np.int64)
-        self.links: Floats = np.repeat(1 / sizes, per_image)
+        n_links = np.diff(self.starts) * sizes
+        self.link_starts: Ints = np.concatenate([[0], np.cumsum(n_links)]).astype(np.int64)
+        self.links: Floats = np.repeat(1 / sizes, n_links)
 
     def explain(
         self, models: Mapping[str, Multinomial], tags: Multinomial, alpha: Floats
     ) -> tuple[dict[str, Floats], Floats, float]:
-        """Return Σ φ x of every view, Σ λ φ of the tags, and the bound of all images."""
+        """Return Σ φ x of every view, Σ λ φ of the tags, and the bound of all pictures."""
         statistics = {view: model.empty_statistics() for view, model in models.items()}
         log_tags = np.ascontiguousarray(tags.E_log_beta.T)
-        spoken, total = np.zeros_like(log_tags), 0.0
+        tag_counts, total = np.zeros_like(log_tags), 0.0
         for where in self.shards:
             shard = self.bags[where]
             block = lda.evidence_of(shard, models, self.how)
@@ -238,15 +238,16 @@ class _Corpus:
             for view, model in models.items():
                 model.add_statistics(shard.views[view], phi, shard.offsets, None, statistics[view])
             own = self.tags[self.starts[where.start] : self.starts[where.stop]]
-            said = csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(len(spoken), len(own)))
-            spoken += np.asarray(said @ held)
+            cells = (own, np.arange(len(own)))
+            words_of_tag = csr_array((np.ones(len(own)), cells), shape=(len(tag_counts), len(own)))
+            tag_counts += np.asarray(words_of_tag @ held)
             total += bound
-        return statistics, np.ascontiguousarray(spoken.T), total
+        return statistics, np.ascontiguousarray(tag_counts.T), total
 
     def infer(
         self, where: slice, shard: Bags, block: Floats, log_tags: Floats, alpha: Floats
     ) -> tuple[Floats, Floats, float]:
-        """Return φ, the topics that each caption word speaks of, and the bound of a shard."""
+        """Return φ, the expected topic of each caption word, and the bound of a shard."""
         starts = self.starts[where.start : where.stop + 1]
         link_starts = self.link_starts[where.start : where.stop + 1]
         held = np.zeros((int(starts[-1] - starts[0]), len(alpha)))

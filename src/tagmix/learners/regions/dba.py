@@ -1,4 +1,4 @@
-"""DBA: EMM's machinery under a Dirichlet prior, the rival that the paper starts from."""
+"""DBA: the model of EMM with a Dirichlet prior, with which the paper compares."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -30,29 +30,29 @@ BOUNDS = {
 
 
 class DBA(RegionLearner):
-    """Explain every region by one tag, with a Dirichlet prior of a picture's tags.
+    """Assign every region to one tag, with a Dirichlet prior of a picture's tag shares.
 
-    θ ~ Dir(α), z_m ~ Mult(θ), the words of region m ~ Mult(β_z). In training z keeps to the picture's own
-    tags, as EMM under hard supervision. The updates are φ ∝ exp(κ Σ x E[log β] + Ψ(γ)), γ = α + S,
-    μ = η + Σ φ x, and a fixed point for α (``lda.best_alpha``); the bound never falls.
+    θ ~ Dir(α), z_m ~ Mult(θ), the words of region m ~ Mult(β_z). In training z is one of the picture's
+    own tags, as in EMM with hard supervision. The updates are φ ∝ exp(κ Σ x E[log β] + Ψ(γ)), γ = α + S,
+    μ = η + Σ φ x, and a fixed point for α (``lda.best_alpha``); the bound never decreases.
 
     Yang, Zha, Hu: *Dirichlet-Bernoulli Alignment: A Generative Model for Multi-Class Multi-Label
-    Multi-Instance Corpora*, NIPS 2009, as Yang, Bian, Zha compare EMM with it.
+    Multi-Instance Corpora*, NIPS 2009, in the form of the comparison by Yang, Bian, Zha.
 
     Parameters
     ----------
-    ranking : "shares" ranks tags by E[z̄], the share of regions they hold, as EMM does; "theta" by
-        E[θ] = (α + S)/Σ(α + S), which ranks tags that hold nothing by their α.
-    evidence : κ, the power that a region's words are raised to; one number or one a view.
-    max_iter, tol : stop when an iteration gains less than ``tol`` of the bound.
-    eta, learn_eta : the Dirichlet prior of words, to start from; learnt by default.
-    total_alpha : hold Σα at this number and learn only how it is shared; None learns it too. A small κ makes
-        the learnt sum small, which explains a picture by one tag.
-    chi : shape and rate of a Gamma prior of α, as EMM has one of λ; without it the α of a tag that no
-        picture has would be 0.
-    estep_tol, estep_max_iter : when the explanation of one image has settled, in regions.
-    memory_mb : how much a shard's arrays may take, beyond the bags and two copies of tags × words.
-    n_jobs : threads; -1 takes all cores. It never changes a bit of the result.
+    ranking : "shares" ranks tags by E[z̄], the share of regions per tag, like EMM; "theta" by
+        E[θ] = (α + S)/Σ(α + S), which ranks tags without regions by their α.
+    evidence : κ, the power to which the likelihood of a region's words is raised; one number or one per view.
+    max_iter, tol : stop if an iteration improves the bound by less than the fraction ``tol``.
+    eta, learn_eta : the Dirichlet prior of words, learnt from the initial value ``eta`` by default.
+    total_alpha : fix Σα at this value and learn only the proportions; None learns the sum too. A small κ
+        makes the learnt sum small, so that one tag explains a picture.
+    chi : shape and rate of a Gamma prior of α, like that of λ in EMM; without it the α of a tag without
+        pictures would be 0.
+    estep_tol, estep_max_iter : convergence of a picture's inference, in regions.
+    memory_mb : memory limit of a shard's arrays, in addition to the bags and two arrays of tags × words.
+    n_jobs : threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class DBA(RegionLearner):
             block = lda.evidence_of(shard, models, how)
             S[where] = lda.infer(block, shard.offsets, self.alpha_, how, None, None).S.reshape(len(shard), -1)
         held = S if self.ranking == "shares" else self.alpha_ + S
-        held[np.diff(bags.offsets) == 0] = self.alpha_  # nothing seen: the prior
+        held[np.diff(bags.offsets) == 0] = self.alpha_  # no regions: the prior
         return held / held.sum(axis=1, keepdims=True)
 
     def _shards(self, bags: Bags) -> Any:
@@ -160,7 +160,7 @@ class DBA(RegionLearner):
         return self._log_posterior(bags, None)
 
     def predict_regions(self, X: Any, captioned: bool = False) -> Floats:
-        """Return p(tag | region), regions × tags; ``captioned`` explains a picture by its own tags only."""
+        """Return p(tag | region), regions × tags; ``captioned`` restricts a picture to its own tags."""
         if not captioned:
             return super().predict_regions(X)
         bags = self._checked(X)
@@ -171,7 +171,7 @@ class DBA(RegionLearner):
         return np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
 
     def _log_posterior(self, bags: Bags, allowed: Any) -> Floats:
-        """Return log φ, from E[log θ] rather than from φ, where tags far from a region are 0 alike."""
+        """Return log φ, computed from E[log θ]: φ itself underflows to 0 for unlikely tags."""
         how = lda.how_to_infer(self, bags)
         models = lda.words_of(self.mu_, self.eta_, how.n_threads)
         out: Floats = np.empty((bags.n_regions, len(self.alpha_)))
@@ -193,7 +193,7 @@ class DBA(RegionLearner):
 
 
 class _Corpus:
-    """Training images in shards; S of every image's own tags is kept as the start of the next E-step."""
+    """Training pictures in shards; S of the own tags is stored as the start of the next E-step."""
 
     def __init__(self, bags: Bags, how: lda.How, memory: float) -> None:
         self.bags, self.how = bags, how
@@ -206,17 +206,19 @@ class _Corpus:
         self.S: Floats = np.zeros(0)
 
     def explain(self, models: Any, alpha: Floats) -> tuple[dict[str, Floats], float]:
-        """Return Σ φ x of every view and the bound of all images."""
+        """Return Σ φ x of every view and the bound of all pictures."""
         statistics = {view: model.empty_statistics() for view, model in models.items()}
         held, bound = [], 0.0
         for where, entries in zip(self.shards, self.entries, strict=True):
             shard = self.bags[where]
             start = self.S[self.starts[where.start] : self.starts[where.stop]] if len(self.S) else None
             block = lda.evidence_of(shard, models, self.how, entries)
-            found = lda.infer(block, shard.offsets, alpha, self.how, entries, start)
+            posterior = lda.infer(block, shard.offsets, alpha, self.how, entries, start)
             for view, model in models.items():
-                model.add_statistics(shard.views[view], found.phi, shard.offsets, entries, statistics[view])
-            held.append(found.S)
-            bound += float(found.bound.sum())
+                model.add_statistics(
+                    shard.views[view], posterior.phi, shard.offsets, entries, statistics[view]
+                )
+            held.append(posterior.S)
+            bound += float(posterior.bound.sum())
         self.S = np.concatenate(held)
         return statistics, bound

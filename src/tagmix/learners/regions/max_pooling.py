@@ -1,4 +1,4 @@
-"""A linear scorer of regions, trained through the best region of each picture."""
+"""MaxPooling: linear scores of regions, trained on the maximum over each picture."""
 
 from typing import Any, ClassVar
 
@@ -13,37 +13,37 @@ from tagmix.learners.linear import (
     Features,
     Learnt,
     LinearLearner,
-    image_of,
+    picture_of,
     pooled,
 )
 from tagmix.learners.pictures.linear_ranker import Loss, biases_only, minimise
 
 
 class MaxPooling(LinearLearner, RegionLearner):
-    """Say that a picture has a tag if its best region has: linear multiple-instance learning.
+    """Score a picture by its best region: linear multiple-instance learning.
 
     Each tag has a linear score f_c(x) of regions, trained by the logistic loss of max_m f_c(x_m) against the
-    picture's caption, with a ridge; the noisy form of the maximum, log-mean-exp, sharpens step by step
+    picture's caption, with a ridge; a smooth form of the maximum, log-mean-exp, sharpens step by step
     (Ramon and De Raedt [1]_; the maximum itself is the MI-SVM of Andrews et al. [2]_ with a logistic loss).
-    Tags are fitted independently but together, without any draw. Pictures are ranked by max_m f_c(x_m), which
-    the loss has calibrated; regions by f_c(x).
+    Tags are fitted independently in one deterministic computation. Pictures are ranked by max_m f_c(x_m), for
+    which the loss is defined; regions by f_c(x).
 
     Memory: the features of the regions, and about 300 MB for the tags that are fitted together.
 
     Parameters
     ----------
-    ridge : the weight of ½‖w‖² against the summed logistic loss; None chooses it by the top-k accuracy of
-        held-out pictures.
-    folds : how many parts the training pictures are held out in to choose the ridge.
-    tol : a tag has settled when its largest gradient is below this share of its pictures' number.
-    max_iter : steps at most, for each sharpness.
-    random_state : how pictures are dealt to the folds; nothing else is drawn.
+    ridge : the weight of ½‖w‖² against the summed logistic loss; None chooses it by
+        cross-validated top-k accuracy.
+    folds : number of folds to choose the ridge.
+    tol : a tag has converged if its largest gradient is below this fraction of its number of pictures.
+    max_iter : largest number of steps per sharpness.
+    random_state : the assignment of pictures to folds; nothing else is random.
 
     Attributes
     ----------
     weights_ : features and bias × tags. ``scaling_`` : mean and scale of each dense view.
-    ridge_ : the ridge used. ``ridge_scores_`` : held-out accuracy of those of ``grid`` that were tried.
-    n_iter_ : steps of the slowest tags, over all sharpnesses.
+    ridge_ : the ridge used. ``ridge_scores_`` : cross-validated accuracy of the values of ``grid`` tried.
+    n_iter_ : steps of the slowest tags, summed over sharpnesses.
 
     References
     ----------
@@ -64,9 +64,9 @@ class MaxPooling(LinearLearner, RegionLearner):
     (4, 1)
     """
 
-    # log-mean-exp of these sharpnesses one after the other, then the maximum itself. At 1 all regions of a
-    # picture still have a say, which is where the search should begin: the loss through a maximum has many
-    # ends. On the regions of MSRC this ends 4–7 % lower than the maximum from the start.
+    # log-mean-exp with increasing sharpness, finally the maximum, whose loss has many local minima. With 1
+    # all regions of a picture contribute. On the regions of MSRC the final loss is 4–7 % lower than with the
+    # maximum from the start.
     for_regions: ClassVar[bool] = True  # compared where the tags of regions are known
     sharpnesses: ClassVar[tuple[float, ...]] = (1.0, 4.0, np.inf)
 
@@ -86,7 +86,7 @@ class MaxPooling(LinearLearner, RegionLearner):
         self.random_state = random_state
 
     def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
-        # Not from ``start``: where the search ends depends on where it begins, so it always begins alike.
+        # ``start`` is ignored: the local minimum depends on the initial weights, which must not vary.
         tags = bags.captions.toarray().astype(np.float64)
         weights = biases_only(features.width, tags.mean(axis=0))
         tol = self.tol * (1 + tags.sum(axis=0))
@@ -106,7 +106,7 @@ class MaxPooling(LinearLearner, RegionLearner):
 
 def pooled_loss(bags: Bags, tags: Floats, sharpness: float) -> Loss:
     """Return the logistic loss of pooled scores, for ``minimise``."""
-    owner = image_of(bags)
+    owner = picture_of(bags)
 
     def loss(scores: Floats, columns: Ints) -> tuple[Floats, Floats]:
         own = tags[:, columns]

@@ -1,4 +1,4 @@
-"""Every region carries all tags of its picture: the baseline that ignores who is meant."""
+"""NaiveRegions: every region gets all tags of its picture as labels."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from tagmix.learners.linear import (
     Features,
     Learnt,
     LinearLearner,
-    image_of,
+    picture_of,
     pooled,
 )
 
 
 class SoftmaxRegions(LinearLearner, RegionLearner):
-    """p(tag | region) by a softmax over linear scores; a picture's tags by the mean over its regions."""
+    """p(tag | region) is a softmax over linear scores; pictures are scored by the mean over regions."""
 
     for_regions = True  # compared where the tags of regions are known
 
@@ -38,23 +38,23 @@ class NaiveRegions(SoftmaxRegions):
 
     Multinomial logistic regression with the targets ``y/|Y|`` for each region of the picture: single-instance
     learning, the baseline that Ray and Craven [1]_ found hard to beat. A picture's tags are ranked by the
-    mean of p(tag | region) over its regions, the share of the picture that each tag is expected to hold.
+    mean of p(tag | region) over its regions, the expected share of the regions per tag.
 
-    Memory: the features of the regions, 32 MB a shard of scores, and features × tags some twenty times.
+    Memory: the features of the regions, 32 MB per shard of scores, and some twenty arrays of features × tags.
 
     Parameters
     ----------
-    ridge : the weight of ½‖w‖² against the summed cross-entropy of the regions; None chooses it by the
-        top-k accuracy of held-out pictures.
-    folds : how many parts the training pictures are held out in to choose the ridge.
-    tol : stop when the largest gradient of the mean loss is below this.
-    max_iter : steps of L-BFGS at most.
-    random_state : how pictures are dealt to the folds; nothing else is drawn.
+    ridge : the weight of ½‖w‖² against the summed cross-entropy of the regions; None chooses it by
+        cross-validated top-k accuracy.
+    folds : number of folds to choose the ridge.
+    tol : stop if the largest gradient of the mean loss is below this value.
+    max_iter : largest number of L-BFGS steps.
+    random_state : the assignment of pictures to folds; nothing else is random.
 
     Attributes
     ----------
     weights_ : features and bias × tags. ``scaling_`` : mean and scale of each dense view.
-    ridge_ : the ridge used. ``ridge_scores_`` : held-out accuracy of those of ``grid`` that were tried.
+    ridge_ : the ridge used. ``ridge_scores_`` : cross-validated accuracy of the values of ``grid`` tried.
     n_iter_ : steps taken.
 
     References
@@ -96,22 +96,20 @@ class NaiveRegions(SoftmaxRegions):
 
 
 def shared_tags(bags: Bags) -> Any:
-    """Return regions × tags, sparse: each tag of the region's picture, in equal shares.
+    """Return regions × tags, sparse: equal shares for the tags of the region's picture.
 
     >>> bags = Bags(np.ones((3, 2), int), [0, 2, 3], tags=[["sea", "sky"], ["sky"]])
     >>> shared_tags(bags).toarray().tolist()
     [[0.5, 0.5], [0.5, 0.5], [0.0, 1.0]]
     """
     captions = bags.captions
-    per_image = np.diff(captions.indptr)
-    shares = csr_array(
-        (1 / np.repeat(per_image, per_image), captions.indices, captions.indptr), captions.shape
-    )
-    return shares[image_of(bags)]
+    n_own = np.diff(captions.indptr)
+    shares = csr_array((1 / np.repeat(n_own, n_own), captions.indices, captions.indptr), captions.shape)
+    return shares[picture_of(bags)]
 
 
 def first_weights(bags: Bags, features: Features) -> Floats:
-    """Return weights of 0 and biases that give each tag its share of the regions."""
+    """Return weights of 0, with biases that predict the share of regions of each tag."""
     weights = np.zeros((features.width + 1, bags.n_tags))
     shares = np.asarray(shared_tags(bags).mean(axis=0)).ravel()
     weights[-1] = np.log(np.maximum(shares, 1e-4))
@@ -121,7 +119,7 @@ def first_weights(bags: Bags, features: Features) -> Floats:
 def fit_softmax(
     features: Features, targets: Any, start: Floats, ridge: float, tol: float, max_iter: int
 ) -> tuple[Floats, int]:
-    """Minimise −Σ targets·log softmax(scores) + ridge/2·‖w‖² from ``start`` by L-BFGS; biases are free."""
+    """Minimise −Σ targets·log softmax(scores) + ridge/2·‖w‖² by L-BFGS; biases are not penalised."""
     n = features.n_rows
 
     def objective(flat: Floats) -> tuple[float, Floats]:
@@ -135,12 +133,12 @@ def fit_softmax(
         "ftol": 1e-12,
         "maxcor": 10,
     }
-    found = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return found.x.reshape(start.shape), int(found.nit)
+    optimum = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return optimum.x.reshape(start.shape), int(optimum.nit)
 
 
 def softmax_loss(features: Features, targets: Any, weights: Floats, ridge: float) -> tuple[float, Floats]:
-    """Return −Σ targets·log softmax(scores) + ridge/2·‖w‖² (biases are free) and its gradient."""
+    """Return −Σ targets·log softmax(scores) + ridge/2·‖w‖² (without biases) and its gradient."""
     gradient = np.zeros_like(weights)
     gradient[:-1] = ridge * weights[:-1]
     value = ridge / 2 * float((weights[:-1] ** 2).sum())

@@ -1,4 +1,4 @@
-"""The margin problem: weights of the tags that rank each image's own tags first, with a certificate."""
+"""The margin problem: tag weights that rank each picture's own tags first, with a certified gap."""
 
 from tagmix.model.margin.duals import label_duals, own_label_duals
 from tagmix.model.margin.oracle import Plane, cut_plane, primal_objective

@@ -1,8 +1,8 @@
-"""The master problem of the cutting planes: the best weights that the planes found so far allow.
+"""The master problem of the cutting planes: the best weights under the planes cut so far.
 
 Its dual over α >= 0, Σα <= 1 is f(α) = b·α − ‖[−Aᵀα]₊‖² / (2ν₁), with the planes' slopes as the rows
 of A and their levels as b. f is concave and once differentiable, and any α gives a lower bound on the
-margin problem, so the bound stays honest however roughly the master is solved.
+margin problem, so the bound is valid however inexactly the master is solved.
 """
 
 from typing import NamedTuple
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from tagmix.arrays import Floats
 
-# The quadratic of a Newton step is singular when planes outnumber tags; a pull towards the current α
-# of this relative size keeps it definite and, unlike a plain ridge, moves no solution.
+# The quadratic of a Newton step is singular when planes outnumber tags; a proximal term of
+# this relative size keeps it definite and, unlike a ridge, does not move the solution.
 PROXIMITY = 1e-7
 MAX_STEPS = 20
-# A dual below this is rounding, or what is left of a plane that the steps have moved away from.
+# Smaller duals are rounding errors, or remnants of planes that no longer bind.
 NEGLIGIBLE = 1e-10
 UNBOUNDED = 1e30
 
@@ -33,8 +33,8 @@ class Master(NamedTuple):
 def solve_master(slopes: Floats, levels: Floats, nu1: float, duals: Floats, tolerance: float) -> Master:
     """Return duals whose bound is within ``tolerance`` of the master's optimum, starting from ``duals``.
 
-    Semi-smooth Newton: with the tags of positive weight held fixed f is a quadratic, whose maximum over
-    the simplex is a small QP; an exact search on the way there keeps the bound from ever falling.
+    Semi-smooth Newton: for a fixed set of tags with positive weight f is a quadratic, whose maximum over
+    the simplex is a small QP; an exact line search ensures that the bound never decreases.
 
     >>> master = solve_master(np.array([[-1.0]]), np.array([1.0]), 2.0, np.zeros(1), 1e-6)
     >>> master.duals, round(master.value, 6)
@@ -54,7 +54,7 @@ def solve_master(slopes: Floats, levels: Floats, nu1: float, duals: Floats, tole
         length = exact_length(pull, pull_change, float(levels @ change), nu1)
         if length == 0.0:
             break
-        # Exact zeros, by which unused planes are known; the bound is then that of the duals as they stand.
+        # Exact zeros mark unused planes; the bound is that of the truncated duals.
         duals = duals + length * change
         duals[duals < NEGLIGIBLE] = 0.0
         pull = -(slopes.T @ duals)
@@ -73,7 +73,7 @@ def _newton_target(
     quadratic[np.diag_indices(n_planes)] += PROXIMITY
     upper, lower = np.full(n_planes + 1, UNBOUNDED), np.zeros(n_planes + 1)
     upper[-1], lower[-1] = 1.0, -UNBOUNDED
-    found, _, _, _ = daqp.solve(
+    solved, _, _, _ = daqp.solve(
         quadratic,
         -levels / scale - PROXIMITY * duals,
         np.ones((1, n_planes)),
@@ -81,22 +81,22 @@ def _newton_target(
         lower,
         np.zeros(n_planes + 1, np.int32),
     )
-    # The search that follows asks only for a feasible point, so rounding is clipped and nothing more.
-    found = np.maximum(np.nan_to_num(found), 0.0)
-    return found / max(1.0, float(found.sum()))
+    # The line search that follows needs only a feasible point, so it is enough to clip rounding errors.
+    target = np.maximum(np.nan_to_num(solved), 0.0)
+    return target / max(1.0, float(target.sum()))
 
 
 def exact_length(pull: Floats, change: Floats, rise: float, nu1: float) -> float:
     """Return the length in [0, 1] that maximises f along the step.
 
-    f's derivative on the way is continuous, falling and piecewise linear: Newton's method inside a
+    f's derivative along the step is continuous, decreasing and piecewise linear: Newton's method inside a
     shrinking bracket finds its zero.
     """
 
     def derivative(length: float) -> tuple[float, float]:
-        bent = pull + length * change
-        moving = np.where(bent > 0, change, 0.0)
-        return rise - float(bent @ moving) / nu1, -float(moving @ moving) / nu1
+        moved = pull + length * change
+        moving = np.where(moved > 0, change, 0.0)
+        return rise - float(moved @ moving) / nu1, -float(moving @ moving) / nu1
 
     initial, _ = derivative(0.0)
     if initial <= 0:

@@ -21,10 +21,10 @@ class Plane(NamedTuple):
 def cut_plane(data: MarginData, weights: Floats, n_threads: int = 1) -> Plane:
     """Return the cutting plane of the risk at ``weights``; its slope is a subgradient there.
 
-    The bits do not depend on ``n_threads``: each chunk of images has a partial plane of its own and
-    these are summed in order.
+    The result does not depend on ``n_threads``: each chunk of pictures has its own partial plane, and these
+    are summed in order.
     """
-    chunks = chunk_cuts(data.n_images)
+    chunks = chunk_cuts(data.n_pictures)
     slopes, levels = np.empty((chunks.size - 1, data.n_tags)), np.empty(chunks.size - 1)
 
     def cut_chunks(first: int, last: int) -> None:

@@ -1,4 +1,4 @@
-"""The margin problem as the compiled loops read it, and what its inputs must be."""
+"""The margin problem in the layout of the compiled loops, with checks of its inputs."""
 
 from math import isfinite
 from typing import Any, NamedTuple
@@ -10,17 +10,17 @@ from tagmix.arrays import Counts, Floats, Ints, rows_of
 from tagmix.errors import ParameterError
 from tagmix.kernels.compiled.ranking import find_own
 
-# The images are summed in so many chunks, whatever the number of threads, so that the bits do not
-# depend on it; a chunk of fewer images than this would not repay its own gradient.
+# The number of chunks does not depend on the number of threads, so neither does the result. A smaller chunk
+# would cost more for its own gradient than it saves.
 MAX_CHUNKS = 32
-IMAGES_PER_CHUNK = 256
+PICTURES_PER_CHUNK = 256
 
 
 class MarginData(NamedTuple):
-    """Topic shares z̄ and tags of images, opened for the kernels.
+    """Topic shares z̄ and tags of pictures, as arrays for the kernels.
 
-    ``own_at`` says where z̄ stores each own tag (−1: nowhere); ``pair_weights`` is what one violated
-    pair of an image counts in the risk, ν₂ / (N |Y_n| |Y_n°|), and 0 where an image has no pairs.
+    ``own_at`` is the position of each own tag in z̄ (−1 if z̄ does not store it); ``pair_weights`` is the
+    weight of one violated pair in the risk, ν₂ / (N |Y_n| |Y_n°|), and 0 for a picture without pairs.
     """
 
     values: Floats
@@ -33,8 +33,8 @@ class MarginData(NamedTuple):
     n_tags: int
 
     @property
-    def n_images(self) -> int:
-        """Return the number of images."""
+    def n_pictures(self) -> int:
+        """Return the number of pictures."""
         return self.starts.size - 1
 
 
@@ -67,14 +67,14 @@ def prepare(zbar: Counts, tags: Counts, nu2: float, n_total: int) -> MarginData:
     )
 
 
-def chunk_cuts(n_images: int) -> Ints:
-    """Return where the chunks of images begin and end: a function of the number of images alone."""
-    n_chunks = min(MAX_CHUNKS, -(-n_images // IMAGES_PER_CHUNK))
-    return np.arange(n_chunks + 1, dtype=np.int64) * n_images // n_chunks
+def chunk_cuts(n_pictures: int) -> Ints:
+    """Return the boundaries of the chunks, which depend only on the number of pictures."""
+    n_chunks = min(MAX_CHUNKS, -(-n_pictures // PICTURES_PER_CHUNK))
+    return np.arange(n_chunks + 1, dtype=np.int64) * n_pictures // n_chunks
 
 
 def _check_matrices(zbar: Any, tags: Any) -> None:
-    """Raise ParameterError unless z̄ and the tags are two CSR matrices that fit."""
+    """Raise ParameterError unless z̄ and the tags are two valid CSR matrices of the same shape."""
     for name, matrix in (("zbar", zbar), ("tags", tags)):
         if getattr(matrix, "format", None) != "csr":
             raise ParameterError(
@@ -82,13 +82,13 @@ def _check_matrices(zbar: Any, tags: Any) -> None:
             )
     if zbar.shape != tags.shape or zbar.shape[0] == 0:
         raise ParameterError(
-            f"zbar and tags must have the same images × tags and at least one image, "
-            f"got {zbar.shape} and {tags.shape}; pass the same images in the same order"
+            f"zbar and tags must have the same pictures × tags and at least one picture, "
+            f"got {zbar.shape} and {tags.shape}; pass the same pictures in the same order"
         )
     if not np.all(np.isfinite(zbar.data)) or np.any(zbar.data < 0):
-        raise ParameterError("zbar must be finite and nonnegative, got other values; pass shares of topics")
+        raise ParameterError("zbar must be finite and nonnegative, got other values; pass topic shares")
     if np.any(tags.data == 0) or not tags.has_canonical_format:
         raise ParameterError(
-            "tags must store each tag of an image once, in order, got zeros, repeats or unsorted columns; "
+            "tags must store each tag of a picture once, in order, got zeros, repeats or unsorted columns; "
             "call sum_duplicates() and eliminate_zeros()"
         )

@@ -1,8 +1,8 @@
-"""The margin problem (Eq. 4 of the paper, one weight a tag) by cutting planes, with a certificate.
+"""The margin problem (Eq. 4 of the paper, one weight per tag) by cutting planes, with a certified gap.
 
-min over w >= 0 of ν₁/2 ‖w‖² + R(w), where R is ν₂ times the mean share of violated (own, other) pairs,
-each counted with its hinge. Every plane cut from R bounds it from below; the master problem over the
-planes bounds the optimum from below, and the best weights seen bound it from above.
+min over w >= 0 of ν₁/2 ‖w‖² + R(w), where R is ν₂ times the mean over pictures of the mean hinge loss
+of their (own, other) pairs. Every plane cut from R bounds it from below; the master problem over the planes
+bounds the optimum from below, and the best weights so far bound it from above.
 """
 
 import warnings
@@ -20,24 +20,24 @@ from tagmix.model.margin.master import Master, solve_master
 from tagmix.model.margin.oracle import cut_plane
 from tagmix.model.margin.problem import MarginData, prepare
 
-# A plane that the master has not used for so many rounds is dropped.
+# A plane that the master has not used for this many rounds is dropped.
 IDLE_ROUNDS = 20
-# The next cut lies this share of the way from the best weights to the master's, which overshoot while
-# planes are few; the share shrinks after a cut that did not improve and grows after one that did.
-# Measured on five kinds of problem with ν₁ from 1e-4 to 1e-8: at most half as many rounds again as the
-# best fixed share, which differs from problem to problem, where a wrong one costs three times as many.
+# The next cut lies at this fraction of the way from the best weights to the master's, which overshoot while
+# planes are few; the fraction grows after a cut that improved the weights and shrinks otherwise. Measured on
+# five kinds of problem with ν₁ from 1e-4 to 1e-8: at most 1.5 times the rounds of the best fixed fraction,
+# which depends on the problem; a badly chosen one costs three times as many.
 FIRST_SHARE, LEAST_SHARE, MOST_SHARE = 0.5, 0.1, 0.5
 GROW, SHRINK = 1.25, 0.8
-# The master is solved to this part of the gap still open: closer does not save rounds.
+# The master is solved to this fraction of the remaining gap: more precision does not save rounds.
 MASTER_SHARE = 0.1
 
 
 class MarginSolution(NamedTuple):
-    """Weights, the cutting planes that prove them good, and the proof.
+    """Weights, the cutting planes that certify them, and the gap.
 
     ``plane_duals[k]`` is the dual of the plane cut at ``plane_points[k]``; they sum to at most 1.
     ``primal`` is the objective at ``weights``, ``dual`` a lower bound on the optimum, ``gap`` their
-    difference relative to ``primal``; ``history`` has one row (best primal, dual) a round.
+    difference relative to ``primal``; ``history`` has one row (best primal, dual) per round.
     """
 
     weights: Floats
@@ -50,12 +50,12 @@ class MarginSolution(NamedTuple):
     n_iter: int
     converged: bool
     peak_planes: int
-    n_images: int
+    n_pictures: int
     nu2: float
 
 
 class _Bundle(NamedTuple):
-    """The planes kept: where each was cut, its slope and level, its dual, the rounds it went unused."""
+    """The active planes: where each was cut, its slope, level and dual, and the rounds without use."""
 
     points: list[Floats]
     slopes: Floats
@@ -75,11 +75,11 @@ def solve_margin(
     start: Floats | None = None,
     n_threads: int = 1,
 ) -> MarginSolution:
-    """Return weights whose objective is proved to be within ``tolerance`` (relative) of the optimum.
+    """Return weights whose objective is certified to be within ``tolerance`` (relative) of the optimum.
 
     ``start`` is where the first plane is cut (weights of a similar problem save rounds). A tolerance
-    below about 1e-6 asks more than the small QP's accuracy gives. Warns with ConvergenceWarning when
-    ``max_iter`` rounds do not close the gap; the solution then says how wide it is.
+    below about 1e-6 exceeds the accuracy of the small QP. Warns with ConvergenceWarning if ``max_iter``
+    rounds do not close the gap, which is part of the solution.
 
     >>> from scipy.sparse import csr_array
     >>> zbar, tags = csr_array([[0.5, 0.5], [0.0, 1.0]]), csr_array([[1, 0], [0, 1]])
@@ -90,7 +90,7 @@ def solve_margin(
     _check_settings(nu1, tolerance, max_iter)
     data = prepare(zbar, tags, nu2, zbar.shape[0])
     first = _first_point(start, data.n_tags)
-    # The master's matrices are small: threads inside BLAS would spend more on waiting than they save.
+    # The master's matrices are small: threads inside BLAS would cost more than they save.
     with _blas().limit(limits=1, user_api="blas"):
         solution = _cut_until_closed(data, nu1, nu2, tolerance, max_iter, first, n_threads)
     if not solution.converged:
@@ -134,11 +134,11 @@ def _cut_until_closed(
         history.append((primal, master.value))
         point = best + share * (master.weights - best)
     closed = primal - master.value <= tolerance * primal
-    return _solution(best, bundle, np.array(history), closed, peak, data.n_images, nu2)
+    return _solution(best, bundle, np.array(history), closed, peak, data.n_pictures, nu2)
 
 
 def _solution(
-    weights: Floats, bundle: _Bundle, history: Floats, closed: bool, peak: int, n_images: int, nu2: float
+    weights: Floats, bundle: _Bundle, history: Floats, closed: bool, peak: int, n_pictures: int, nu2: float
 ) -> MarginSolution:
     """Return the solution with the planes that have a dual and the bounds of the last round."""
     used = np.flatnonzero(bundle.duals)
@@ -154,7 +154,7 @@ def _solution(
         n_iter=len(history),
         converged=closed,
         peak_planes=peak,
-        n_images=n_images,
+        n_pictures=n_pictures,
         nu2=nu2,
     )
 
@@ -166,7 +166,7 @@ def _risk_at_zero(data: MarginData) -> float:
 
 
 def _with_plane(bundle: _Bundle, point: Floats, slope: Floats, level: float) -> _Bundle:
-    """Return the bundle with one more plane; the first of all gets the whole dual mass to start from."""
+    """Return the bundle with one more plane; the first plane starts with the whole dual mass."""
     return _Bundle(
         [*bundle.points, point],
         np.vstack([bundle.slopes, slope]),
@@ -177,7 +177,7 @@ def _with_plane(bundle: _Bundle, point: Floats, slope: Floats, level: float) -> 
 
 
 def _without_idle(bundle: _Bundle, duals: Floats) -> _Bundle:
-    """Return the bundle with its new duals and without the planes that long had none."""
+    """Return the bundle with its new duals, without planes unused for ``IDLE_ROUNDS``."""
     idle = np.where(duals > 0, 0, bundle.idle + 1)
     kept = np.flatnonzero(idle < IDLE_ROUNDS)
     if kept.size == idle.size:
@@ -188,22 +188,22 @@ def _without_idle(bundle: _Bundle, duals: Floats) -> _Bundle:
 
 @cache
 def _blas() -> Any:
-    """Return the control of BLAS's threads; finding the libraries takes milliseconds, so once."""
+    """Return the controller of BLAS threads; cached, because finding the libraries takes milliseconds."""
     return ThreadpoolController()
 
 
 def _check_settings(nu1: float, tolerance: float, max_iter: int) -> None:
-    """Raise ParameterError unless the settings make sense."""
+    """Raise ParameterError unless the settings are valid."""
     if not (isfinite(nu1) and nu1 > 0):
         raise ParameterError(f"nu1 must be finite and above 0, got {nu1}; pass the weight of ‖w‖²/2")
     if not (isfinite(tolerance) and tolerance > 0):
-        raise ParameterError(f"tolerance must be finite and above 0, got {tolerance}; the usual is 1e-3")
+        raise ParameterError(f"tolerance must be finite and above 0, got {tolerance}; the default is 1e-3")
     if max_iter < 1:
-        raise ParameterError(f"max_iter must be at least 1, got {max_iter}; the usual is 1000")
+        raise ParameterError(f"max_iter must be at least 1, got {max_iter}; the default is 1000")
 
 
 def _first_point(start: Floats | None, n_tags: int) -> Floats:
-    """Return where to cut first: ``start``, checked, or zero."""
+    """Return the point of the first cut: ``start``, checked, or zero."""
     if start is None:
         return np.zeros(n_tags)
     point = np.array(start, dtype=np.float64)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tagmix import EMM, Describer, ModelFileError, NetworkError, load, storage
+from tagmix import ContextEMM, Describer, ModelFileError, NetworkError, load, storage
 from tagmix.annotate import train
 from tagmix.datasets import open_album
 from tagmix.datasets.scenes import draw_album
@@ -28,7 +28,7 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def training(album, home):
     describer = Describer.paper(**QUICK, network=save_network(home / "network", picture=["vector"]))
-    return train(album.keep_tags(3), describer, EMM(calibration_folds=2, evidence=0.1))
+    return train(album.keep_tags(3), describer, ContextEMM(evidence=0.1))
 
 
 @pytest.fixture
@@ -40,13 +40,12 @@ def stored(training, home, tmp_path):
     return tmp_path / "model.tagmix"
 
 
-def test_emm_learns_from_words_and_from_the_network(album, training):
+def test_a_model_learns_from_words_and_from_the_network(training):
     assert list(training.bags.views) == ["sift", "colour", "place", "map"]
     assert list(training.annotator.model.widths_) == ["sift", "colour", "place", "map"]
-    with_context = EMM(calibration_folds=2, context="kernel", evidence=None)
-    chosen = train(album.keep_tags(3), training.annotator.describer, with_context).choice
-    assert chosen.evidence
-    assert chosen.evidence.keys() <= {"sift", "colour", "place", "map", "map:linear"}
+    chosen = ContextEMM().fit(training.bags).choice_.evidence
+    assert chosen
+    assert chosen.keys() <= {"sift", "colour", "place", "map", "map:linear"}
 
 
 def test_an_annotator_from_a_file_finds_its_network_and_says_the_same(album, training, stored):

@@ -194,7 +194,7 @@ def test_an_unknown_learner_is_a_wrong_call(painted: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("name", "near"),
     [
-        ("EMM", "EMM_m or EMM_d or EMM_calibrated or ContextEMM?"),
+        ("EMM", "EMM_m or EMM_d or EMM_calibrated?"),
         ("tag-prop", "TagProp?"),
         ("kernalridge", "KernelRidge?"),
     ],

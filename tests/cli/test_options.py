@@ -6,10 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tagmix.learners.tuning import Choice
 
 import tagmix
-from tagmix import Bags, Describer
+from tagmix import Bags, ContextEMM, Describer
 from tagmix.annotate import Region
 from tagmix.cli import demo, run
 from tagmix.cli import train as train_verb
@@ -29,23 +28,24 @@ class Enough(Exception):
 def test_every_option_of_train_reaches_what_it_is_for(album, tmp_path, monkeypatch):
     seen = {}
 
-    def catch(describer, described, emm, **how):
-        seen.update(describer=describer, described=described, emm=emm)
+    def catch(describer, described, model, **how):
+        seen.update(describer=describer, model=model)
         raise Enough
 
     monkeypatch.setattr(train_verb, "train_described", catch)
     monkeypatch.setattr(Describer, "fit", lambda describer, part, **_: seen.update(part=part))
     monkeypatch.setattr(Describer, "transform", lambda *_, **__: Described(None, (), 0))
     options = ["--regions", "4", "--segmenter", "grid", "--seed", "5", "--no-places", "--patches", "70"]
-    options += ["--largest-patch", "0.3", "--learning", "likelihood", "--split", "test", "--min-count", "1"]
-    options += ["--no-mirrored", "--no-layout", "--nearest", "2"]
+    options += ["--largest-patch", "0.3", "--split", "test", "--min-count", "1"]
+    options += ["--no-mirrored", "--no-layout", "--nearest", "2", "--context", "linear", "--evidence", "0.2"]
     monkeypatch.setenv("TAGMIX_DEBUG", "1")
     with pytest.raises(Enough):
         run(["train", str(album), "-m", str(tmp_path / "m"), *options])
     expected = {"n_patches": 70, "segmenter": "grid", "n_regions": 4, "seed": 5, "largest_patch": 0.3}
     expected |= {"places": False, "mirrored": False, "layout": False, "nearest": 2}
     assert seen["describer"].config == DescriberConfig.of(expected)
-    assert (seen["emm"].learning, seen["emm"].random_state) == ("likelihood", 5)
+    model = ContextEMM(context="linear", evidence=0.2, random_state=5, n_jobs=-1)
+    assert seen["model"].get_params() == model.get_params()
     assert {item.split for item in seen["part"]} == {"test"}
 
 
@@ -125,17 +125,14 @@ def test_places_in_words_follow_the_middle_of_the_box():
 
 
 def test_the_summary_names_what_it_compares():
-    emm = SimpleNamespace(
-        settings_=SimpleNamespace(evidence={"map:linear": 0.9, "map": 0.1, "sift": 0.3}),
-        calibration_=1,
-        tag_names_=range(40),
-    )
-    choice = Choice({}, 0.987, 0.321, {})
+    model = ContextEMM()
+    model.settings_ = SimpleNamespace(evidence={"map:linear": 0.9, "map": 0.1, "sift": 0.3})
+    model.tag_names_, model.accuracy_, model.frequency_accuracy_ = range(40), 0.987, 0.321
     said = [
         "weight κ of each view: sift 0.3, map 0.1, map:linear 0.9",
         "top-5 accuracy, cross-validated: 0.987; always the most frequent tags: 0.321",
     ]
-    training = SimpleNamespace(annotator=SimpleNamespace(model=emm), bags=tagged(200, of=200), choice=choice)
+    training = SimpleNamespace(annotator=SimpleNamespace(model=model), bags=tagged(200, of=200))
     assert train_verb.summary(training) == said
     training.bags = tagged(99, of=200)
     assert train_verb.summary(training) == [

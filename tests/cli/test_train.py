@@ -48,16 +48,6 @@ def test_training_says_how_well_held_out_pictures_are_ranked(
     assert said.err == ""  # no bars in a pipe
 
 
-@pytest.mark.parametrize("context", ["kernel", "none"])
-def test_the_context_of_a_model_is_the_one_asked_for(album: Path, tmp_path: Path, context: str) -> None:
-    path = tmp_path / "m.tagmix"
-    call = ["train", str(album), "-m", str(path), "--evidence", "0.1", "--context", context, *QUICK]
-    assert run(call) == 0
-    model = tagmix.load(path).model
-    assert model.context == (None if context == "none" else context)
-    assert (model.context_ is None) == (context == "none")
-
-
 def test_the_same_seed_trains_the_same_bytes(album: Path, model: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.tagmix"
     assert run(["train", str(album), "--model", str(again), "--evidence", "0.1", *QUICK]) == 0
@@ -67,7 +57,7 @@ def test_the_same_seed_trains_the_same_bytes(album: Path, model: Path, tmp_path:
 def test_an_empty_folder_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
     assert run(["train", str(tmp_path / "empty"), "-m", str(tmp_path / "m.tagmix")]) == 1
-    assert "got none below it: check the path" in one_line_error(capsys)
+    assert "got no photos: check the path" in one_line_error(capsys)
 
 
 def test_a_folder_without_tags_is_refused_in_one_line(

@@ -5,11 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
-from tagmix.comparison.flagship import CalibratedEMM, ContextEMM
-from tagmix.learners.tuning import VALUES, choose_evidence
 
 from tagmix import EMM, Bags
 from tagmix.comparison import methods
+from tagmix.comparison.forms import BalancedContextEMM, CalibratedEMM
 from tagmix.comparison.methods import (
     METHODS,
     Frequency,
@@ -23,7 +22,8 @@ from tagmix.errors import ParameterError
 from tagmix.evaluation.leaks import leaks
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.evaluation.selection import scores_of
-from tagmix.learners import LEARNERS
+from tagmix.learners import LEARNERS, ContextEMM
+from tagmix.learners.context.kappa import VALUES
 from tests.comparison.conftest import planted, with_captions_of_others
 
 
@@ -52,17 +52,18 @@ def test_a_configured_method_ranks_planted_tags_far_above_its_shuffled_control(n
 def test_every_learner_is_in_the_comparison():
     compared = {type(method_of(name, ("sift",)).learner) for name in METHODS}
     assert set(LEARNERS.values()) - compared == set()
-    assert compared - set(LEARNERS.values()) == {Frequency, CalibratedEMM, ContextEMM}
+    assert compared - set(LEARNERS.values()) == {Frequency, CalibratedEMM, BalancedContextEMM}
 
 
 def test_a_new_learner_takes_part_by_its_line_in_the_registry():
     names = [name for name in LEARNERS if name != "EMM"]
     assert list(METHODS)[-len(names) :] == names
-    assert methods_with("for_regions") == ("NaiveRegions", "CandidateEM", "MaxPooling")
-    reads_pictures = {"ContextEMM", "KNN", "TagProp", "TwoPassKNN", "KernelRidge", "LinearRanker"}
+    assert set(methods_with("for_regions")) == {"NaiveRegions", "CandidateEM", "MaxPooling"}
+    reads_pictures = {"ContextEMM", "ContextEMM_balanced", "KNN", "TagProp", "TwoPassKNN"}
+    reads_pictures |= {"KernelRidge", "LinearRanker"}
     assert set(methods_with("reads_pictures")) == reads_pictures
     searched = {name for name in METHODS if method_of(name, ("sift",)).axes}
-    assert searched == {"EMM_m", "EMM_d", "DBA", "CorrLDA"}
+    assert searched == {"EMM_m", "EMM_d", "EMM_calibrated", "DBA", "CorrLDA"}
 
 
 def test_frequency_ranks_by_training_pictures_whatever_a_picture_shows():
@@ -78,28 +79,6 @@ def with_scenes(bags, seed=3):
     return Bags(bags.views, bags.offsets, bags.captions, bags.tag_names, bags.ids, {"scene": scene})
 
 
-def test_emm_with_context_is_the_one_that_training_makes():
-    bags = with_scenes(planted(30, n_tags=3)[0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        method = ContextEMM().fit(bags)
-        choice = choose_evidence(EMM(learning="likelihood", context="kernel"), bags)
-        emm = EMM(learning="likelihood", context="kernel", evidence=choice.evidence).fit(bags)
-        held = ContextEMM(evidence=0.3, context_power=3.0).fit(bags)
-    assert method.choice_.evidence == choice.evidence
-    assert method.decision_scores(bags).tobytes() == emm.predict_marginals(bags).tobytes()
-    assert method.predict_regions(bags, True).tobytes() == emm.predict_regions(bags, True).tobytes()
-    assert method.context_.power == emm.context_.power
-    assert not hasattr(held, "choice_")
-    assert (held.emm_.evidence, held.context_.power) == (0.3, 3.0)
-
-
-def test_the_parameters_of_calibrated_emm_are_none_so_that_its_records_stay():
-    assert CalibratedEMM().get_params() == {}
-    own = ["context", "context_power", "embeddings", "even", "evidence", "learning"]
-    assert list(ContextEMM().get_params()) == own
-
-
 def test_a_method_reads_words_embeddings_or_whole_pictures_as_it_can():
     bags = with_scenes(planted(6)[0])
     net = {**bags.views, "net": np.ones((bags.n_regions, 2))}
@@ -110,17 +89,15 @@ def test_a_method_reads_words_embeddings_or_whole_pictures_as_it_can():
     assert read["EMM_calibrated"] == read["CorrLDA"] == read["TopicRidge"] == ("sift",)
 
 
-def test_calibrated_emm_is_the_one_that_training_without_a_context_makes():
+def test_a_form_ranks_by_its_own_scores_and_is_otherwise_its_class():
     bags, _ = planted(24, n_tags=3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        method = CalibratedEMM().fit(bags)
-        emm = EMM(learning="likelihood", evidence=method.choice_.evidence).fit(bags)
-    assert method.choice_.evidence["sift"] in VALUES
-    assert method.decision_scores(bags).tobytes() == emm.predict_marginals(bags).tobytes()
-    assert method.predict_regions(bags).shape == (bags.n_regions, 3)
-    assert method.predict_marginals(bags).tobytes() == emm.predict_marginals(bags).tobytes()
-    assert method.predict(bags).tolist() == emm.predict(bags).tolist()
+    forms = (CalibratedEMM, EMM, "predict_marginals"), (BalancedContextEMM, ContextEMM, "balanced_scores")
+    for form, plain, ranks in forms:
+        method, same = form(evidence=0.3).fit(bags), plain(evidence=0.3).fit(bags)
+        scores = scores_of(method, bags)
+        assert scores.tobytes() == getattr(same, ranks)(bags).tobytes()
+        assert scores.tobytes() != scores_of(same, bags).tobytes()
+        assert method.predict_marginals(bags).tobytes() == same.predict_marginals(bags).tobytes()
 
 
 def test_a_configured_learner_is_fresh_and_has_the_settings_of_each_view():
@@ -246,27 +223,3 @@ def test_a_setting_for_each_tag_grows_with_the_tags():
     dba = method_of("DBA", ("sift",))
     assert dba.configured({"total_alpha/tags": 0.1}, 50).total_alpha == 5
     assert dba.configured({"total_alpha/tags": None}, 50).total_alpha is None
-
-
-def embedded():
-    """Return planted bags that have an embedding of each region beside its words."""
-    bags = planted(40)[0]
-    net = np.random.default_rng(0).standard_normal((bags.n_regions, 3))
-    return Bags({**bags.views, "net": net}, bags.offsets, bags.captions, bags.tag_names, bags.ids)
-
-
-def test_embeddings_are_read_by_one_instance_model_if_so_asked():
-    bags, offered = embedded(), {}
-    for how in ("gaussian", "linear"):
-        method = ContextEMM(embeddings=how)
-        offered[how] = method._instances(bags)
-        assert set(method.fit(bags).choice_.evidence) <= set(offered[how])
-        assert {len(kappas) for kappas in method.choice_.tried} == {2}
-    assert offered == {"gaussian": ["sift", "net"], "linear": ["sift", "net:linear"]}
-
-
-def test_an_even_ranking_is_that_of_the_model():
-    bags = planted(60)[0]
-    method = ContextEMM(evidence=0.3, even=True).fit(bags)
-    np.testing.assert_array_equal(method.decision_scores(bags), method.emm_.balanced_scores(bags))
-    np.testing.assert_array_equal(method.predict_marginals(bags), method.emm_.predict_marginals(bags))

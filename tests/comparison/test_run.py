@@ -426,16 +426,13 @@ def test_an_evidence_is_chosen_for_views_of_regions_only(rich, monkeypatch):
 def test_emm_with_context_tells_what_it_chose_and_how_long_that_took(rich):
     held = {"evidence": 0.3, "context": ["kernel", "neighbours"]}
     views = ("sift", "layout")
-    tried = [Task("planted", "ContextEMM", views, 0, point) for point in ({}, held, {"context": None})]
+    tried = [Task("planted", "ContextEMM", views, 0, point) for point in ({}, held, {"without": "layout"})]
     outcome = run_all(tried, rich, n_jobs=1)
     assert outcome.problems == []
     first, second, third = outcome.records
-    assert first.chosen.keys() == {"evidence", "context_power", "region_power"}
+    assert first.chosen.keys() == {"evidence", "context_power", "n_iter_"}
     assert first.chosen["evidence"].keys() == {"sift"}
     assert second.chosen["evidence"] == 0.3
-    assert second.chosen["context_power"] > 0
-    assert third.chosen.keys() == {"context", "evidence"}
-    assert first.seconds["choose"] > second.seconds["choose"]
     assert min(seconds for record in outcome.records for seconds in record.seconds.values()) >= 0
     assert first.top != third.top  # the layout has its say
     assert first.regions is not None

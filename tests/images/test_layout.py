@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagmix import EMM, Annotator, load
+from tagmix import Annotator, ContextEMM, load
 from tagmix.datasets import open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.images.describe import Describer
@@ -51,9 +51,9 @@ def test_every_band_of_a_described_picture_sums_to_one_and_words_stay_as_they_ar
 def test_an_annotator_from_a_file_looks_at_the_layout_too(album, tmp_path):
     describer = Describer.paper(**SMALL, layout=True).fit(album)
     bags = describer.transform(album).bags
-    emm = EMM(context="kernel", learning="likelihood", calibration_folds=0, evidence=0.1).fit(bags)
-    assert list(emm.context_.prior.experts[0].scales_) == ["sift", "colour", "pictures/layout"]
-    annotator = Annotator(describer, emm)
+    model = ContextEMM(evidence=0.1).fit(bags)
+    assert list(model.prior_.experts[0].scales_) == ["sift", "colour", "pictures/layout"]
+    annotator = Annotator(describer, model)
     annotator.save(tmp_path / "m.tagmix")
     photos = [item.image for item in album][:3]
     assert list(load(tmp_path / "m.tagmix").annotate(photos)) == list(annotator.annotate(photos))

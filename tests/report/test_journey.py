@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
-from tagmix.images.sketch import sketch
-from tagmix.learners.tuning import Choice
 
-from tagmix import EMM, Annotator, Describer, load
-from tagmix import annotate as annotating
+from tagmix import EMM, Annotator, ContextEMM, Describer, load
 from tagmix.annotate import Training, train
 from tagmix.comparison.region_truth import see
 from tagmix.datasets import Item, open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.evaluation.metrics import top_k_accuracy
+from tagmix.images.picture import sample_picture
 from tagmix.report import tag_patches
 from tagmix.report.album_demo import run_demo
 from tagmix.report.album_results import curves_of, described_test, scores_of
@@ -27,7 +25,7 @@ def album(tmp_path_factory):
 @pytest.fixture(scope="module")
 def training(album) -> Training:
     describer = Describer.paper(**QUICK, max_side=90, seed=3, largest_patch=0.25)
-    return train(album.split("train").keep_tags(4), describer, EMM(calibration_folds=2, evidence=0.1))
+    return train(album.split("train").keep_tags(4), describer, ContextEMM(evidence=0.1))
 
 
 def test_regions_of_every_photo_carry_their_own_tags_and_shares(album, training):
@@ -55,25 +53,18 @@ def test_without_calibration_tags_above_their_part_are_shown(album):
     assert not all(guess.shown for guess in annotation.tags)
 
 
-def test_the_model_is_trained_with_the_chosen_weights(album, monkeypatch):
-    chosen = {"sift": 0.3, "colour": 0.9, "place": 0.011111}
-    monkeypatch.setattr(annotating, "choose_evidence", lambda *a, **k: Choice(chosen, 0.5, 0.4, {}))
-    trained = train(
-        album[:20].keep_tags(2), Describer.paper(**QUICK), EMM(calibration_folds=0, tol=1.0, evidence=None)
-    )
-    assert trained.annotator.model.settings_.evidence == chosen
-
-
 def test_the_journey_never_learns_from_the_test_part(album, monkeypatch):
     looked_at: set[str] = set()
-    fit, learn = EMM.fit, Describer.fit
-    monkeypatch.setattr(EMM, "fit", lambda s, X, *a, **k: looked_at.update(X.ids) or fit(s, X, *a, **k))
+    fit, learn = ContextEMM.fit, Describer.fit
+    monkeypatch.setattr(
+        ContextEMM, "fit", lambda s, X, *a, **k: looked_at.update(X.ids) or fit(s, X, *a, **k)
+    )
     monkeypatch.setattr(
         Describer,
         "fit",
         lambda s, part, **how: looked_at.update(str(i.image) for i in part) or learn(s, part, **how),
     )
-    run_demo("t", album, Describer(**QUICK), EMM(calibration_folds=2, tol=1.0), lambda *_: None, n_cases=2)
+    run_demo("t", album, Describer(**QUICK), ContextEMM(evidence=0.1), lambda *_: None, n_cases=2)
     assert looked_at == {str(item.image) for item in album.split("train")}
 
 
@@ -113,11 +104,11 @@ def test_a_patch_is_as_loud_as_its_words_and_those_of_its_mirror_image(album, tr
     describer = Describer.paper(**QUICK, max_side=90, seed=3, largest_patch=0.25, mirrored=True, nearest=2)
     describer.vocabularies_ = annotator.describer.vocabularies_
     _, boxes, (loudness,) = tag_patches._gains(Annotator(describer, annotator.model), album[0].image, [0])
-    words = describer.describe([album[0].image])[0]
-    sides = sketch(album[0].image.read_bytes(), describer.config).patches[:, 2]
+    words = describer.describe([album[0].image])[0].arrays
+    sides = sample_picture(album[0].image.read_bytes(), describer.config).patches[:, 2]
     large = np.flatnonzero(sides >= 12)
     assert len(boxes) == len(loudness) == len(large) > 5
-    log = {view: words.E_log_beta for view, words in annotator.model.params_.instances.items()}
+    log = {view: words.E_log_beta for view, words in annotator.model.regions_.instances.items()}
     for i, total in zip(large, loudness, strict=True):
         added = [("sift", words["sift"][100 * n + i]) for n in range(4)] + [("colour", words["colour"][i])]
         nats = sum(log[view][0, word] - log[view][:, word].mean() for view, word in added)

@@ -28,10 +28,9 @@ def changed(points, data="msrc_v2_rich", parts=2, regions=True):
 
 POINTS = [
     ({}, 1.0),
-    ({"context": None}, 0.2),
+    ({"context": "linear"}, 0.2),
     ({"context": ["kernel", "neighbours"]}, 1.0),
     ({"evidence": 0.1}, 0.9),
-    ({"learning": "margin"}, 1.1),
     ({"without": "layout"}, 0.6),
     ({"without": ["map"]}, 0.5),
 ]
@@ -47,15 +46,14 @@ def test_every_change_is_a_line_with_accuracy_regions_and_seconds():
     rows = by_name(ablation(groups([*made, *grid()])))
     assert list(rows) == [
         "unchanged",
-        "no context",
         "context by kernel and neighbours",
+        "context by linear",
         "κ = 0.1, fixed",
-        "tags weighted by margin",
         "without layout",
         "without map",
         "regions from a grid",
     ]
-    own = [r for r in made if r.task.point == {"context": None}]
+    own = [r for r in made if r.task.point == {"context": "linear"}]
     score = np.sum([r.picture_parts().gain.sum() for r in own]) / np.sum(
         [r.picture_parts().weight.sum() for r in own]
     )
@@ -63,7 +61,7 @@ def test_every_change_is_a_line_with_accuracy_regions_and_seconds():
         np.mean([place == 1 for r in own for place in places(r.regions)])
         for places in (lambda regions: regions.free, lambda regions: regions.captioned)
     )
-    row = rows["no context"]
+    row = rows["context by linear"]
     f1 = np.mean([r.metrics["per_tag_f1"] for r in own])
     assert row[2:4] == [f"{f1:.3f}", f"{np.mean([r.metrics['n_plus'] for r in own]):.0f}"]
     assert [row[0][:5], row[4][:5], row[5][:5]] == [f"{value:.3f}" for value in (score, free, told)]
@@ -79,7 +77,7 @@ def test_what_is_cut_otherwise_stands_beside_what_is_without_a_network_too():
     rows = by_name(ablation(groups([*changed(POINTS), *grid()])))
     assert rows["regions from a grid"][1].lstrip("≈ ").startswith(f"{apart:+.3f}".replace("-", "−"))
     alone = by_name(ablation(groups([*changed(POINTS[:2]), *grid()])))
-    assert list(alone) == ["unchanged", "no context", "regions from a grid"]
+    assert list(alone) == ["unchanged", "context by linear", "regions from a grid"]
 
 
 def test_the_first_seed_alone_is_compared_with_the_first_seed():
@@ -87,8 +85,8 @@ def test_the_first_seed_alone_is_compared_with_the_first_seed():
     made = [record(Task("corel5k_rich", OURS, VIEWS, 0), skill) for skill in skills]
     seeds = [replace(own, task=replace(own.task, part=part)) for part, own in enumerate(made)]
     point = record(Task("corel5k_rich", OURS, VIEWS, 0, {"evidence": 0.1}), 0.9)
-    even = [replace(own, task=replace(own.task, point={"even": True})) for own in seeds]
-    rows = by_name(ablation(groups([*seeds, point, *even])))  # the last has both seeds
+    both = [replace(own, task=replace(own.task, point={"context": "linear"})) for own in seeds]
+    rows = by_name(ablation(groups([*seeds, point, *both])))  # the last has both seeds
     assert rows["κ = 0.1, fixed"][1].startswith("≈ +0.000")
     assert rows["unchanged"][4] == "–"  # no regions are known
 

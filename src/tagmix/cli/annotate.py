@@ -43,9 +43,8 @@ def command(
     """Print the tags of PHOTOS (files or folders) with their probabilities, most probable first.
 
     Without --top only tags worth showing are printed: those above a threshold that `train` chose by
-    cross-validation so that at least six in ten shown tags are right (after `train --context none`, one
-    threshold per tag). Photos that cannot be read are listed on stderr and the exit status is 1; all others
-    are annotated.
+    cross-validation so that at least six in ten shown tags are right. Photos that cannot be read are listed
+    on stderr and the exit status is 1; all others are annotated.
 
     \b
     Examples:

@@ -125,7 +125,7 @@ def methods_with(attribute: str) -> tuple[str, ...]:
     """Return the methods whose learner has a true class attribute, such as ``reads_pictures``.
 
     >>> methods_with("for_regions")
-    ('NaiveRegions', 'CandidateEM', 'MaxPooling')
+    ('CandidateEM', 'MaxPooling', 'NaiveRegions')
     """
     return tuple(name for name in METHODS if getattr(method_of(name, ()).learner, attribute, False))
 

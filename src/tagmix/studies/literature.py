@@ -1,6 +1,6 @@
 """Our results on Corel5k beside published ones."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tagmix.report.comparison.names import label
 from tagmix.report.comparison.samples import Group, MethodSample
@@ -15,12 +15,12 @@ COREL5K = ("corel5k", rich_name("corel5k"))
 
 def published_lines(groups: Sequence[Group]) -> Table | None:
     """Return the published figures of Corel5k and ours with the best views, by F1; None without ours."""
-    ours: dict[tuple[str, str], tuple[float, Line]] = {}
+    ours: dict[str, tuple[float, Line]] = {}
     for group in groups:
-        for note, sample in _measured(group) if group.data in COREL5K else ():
-            f1, key = sample.metric("per_tag_f1"), (sample.method, note)
-            if f1 is not None and (key not in ours or f1 > ours[key][0]):
-                ours[key] = (f1, _our_line(group, sample, note))
+        for name, sample in group.whole.items() if group.data in COREL5K else ():
+            f1 = sample.metric("per_tag_f1")
+            if f1 is not None and (name not in ours or f1 > ours[name][0]):
+                ours[name] = (f1, _our_line(group, sample))
     if not ours:
         return None
     theirs = [(row.f1 / 100, _their_line(row)) for row in published().corel5k]
@@ -29,17 +29,11 @@ def published_lines(groups: Sequence[Group]) -> Table | None:
     return Table(heads, [line for _, line in ordered])
 
 
-def _measured(group: Group) -> Iterator[tuple[str, MethodSample]]:
-    """Yield each method on all pictures and tags, with a note on how it was measured."""
-    for sample in group.whole.values():
-        yield "measured here", sample
-
-
-def _our_line(group: Group, sample: MethodSample, note: str) -> Line:
+def _our_line(group: Group, sample: MethodSample) -> Line:
     rates = [Cell(number(100 * (sample.metric(key) or 0.0), 1)) for key in PER_TAG]
     n_plus = Cell(number(sample.metric("n_plus"), 0))
     name = label(sample.method).name
-    return Line(name, note, [*rates, n_plus, Cell(group.title, look="text")], "strong")
+    return Line(name, "measured here", [*rates, n_plus, Cell(group.title, look="text")], "strong")
 
 
 def _their_line(row: TagFigures) -> Line:

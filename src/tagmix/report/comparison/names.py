@@ -22,7 +22,7 @@ LABELS = {
     "DBA": MethodLabel("DBA", "Yang, Zha, Hu 2009", True),
     "CorrLDA": MethodLabel("CorrLDA", "Blei, Jordan 2003", True),
     "ContextEMM": MethodLabel("EMM with context", "used by tagmix train"),
-    "ContextEMM_balanced": MethodLabel("EMM with context, balanced", "ranked with weights for rare tags"),
+    "ContextEMM_balanced": MethodLabel("EMM balanced", "EMM with context, ranked with weights for rare tags"),
     "EMM_calibrated": MethodLabel("EMM calibrated", "EMM_m ranked by calibrated probability"),
     "KNN": MethodLabel("KNN", "nearest neighbours; Makadia, Pavlovic, Kumar 2008"),
     "TagProp": MethodLabel("TagProp", "Guillaumin, Mensink, Verbeek, Schmid 2009"),
@@ -38,7 +38,7 @@ LABELS = {
     "frequency": MethodLabel("Tag frequency", "always the most frequent tags"),
 }
 CONTEXT, FREQUENCY = "ContextEMM", "frequency"
-# What tagmix train learns: with context, and without.
+# Those that rank by calibrated probability, the model of tagmix train first.
 OURS = (CONTEXT, "EMM_calibrated")
 EMM = ("EMM_d", "EMM_m")
 

@@ -11,9 +11,7 @@ from tagmix.report import page
 from tagmix.report.comparison.intervals import Unit, differ, difference, interval
 from tagmix.report.comparison.names import (
     CONTEXT,
-    EMM,
     FREQUENCY,
-    OURS,
     in_order,
     label,
     listed,
@@ -162,15 +160,11 @@ def metrics_table(group: Group) -> str:
 
 def where_from(group: Group) -> str:
     """Return where the methods are found: in the command line, or in the library."""
-    known = [name for name in in_order(group.whole) if name not in (*OURS, FREQUENCY)]
-    classes = list(dict.fromkeys("tagmix.EMM" if name in EMM else f"tagmix.{name}" for name in known))
-    others = f"; the other methods are classes of the Python library: {', '.join(classes)}" if classes else ""
-    ours = (
-        "tagmix train fits EMM with context"
-        if CONTEXT in group.whole
-        else "tagmix train --context none fits EMM_m"
-    )
-    return f"{ours} and ranks by calibrated probability{others}."
+    known = [name for name in in_order(group.whole) if name != FREQUENCY]
+    # A form is named after its class: EMM_m, ContextEMM_balanced
+    classes = list(dict.fromkeys(f"tagmix.{name.partition('_')[0]}" for name in known))
+    trained = "tagmix train fits EMM with context. " if CONTEXT in group.whole else ""
+    return f"{trained}The methods are classes of the Python library: {', '.join(classes)}."
 
 
 def look(group: Group, name: str) -> str:

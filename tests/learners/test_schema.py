@@ -9,9 +9,9 @@ from scipy.sparse import csr_array
 
 from tagmix.learners.schema import (
     Array,
+    ByName,
     Choices,
     Flag,
-    Group,
     Kind,
     Maybe,
     Number,
@@ -60,8 +60,8 @@ FIELDS = {
     "choices": (Choices((("a", "b"), ("c",))), ("b", "c"), {}),
     "nothing": (Maybe(Number()), None, {}),
     "something": (Maybe(Number()), 3.5, {}),
-    "group": (Group(Number(0, 1), key=float), {2.0: 0.5, 1.0: 0.25}, {}),
-    "views": (Group(Array(("view",))), {"a": np.ones(2), "b": np.ones(5)}, {"width a": 2, "width b": 5}),
+    "group": (ByName(Number(0, 1), key=float), {2.0: 0.5, 1.0: 0.25}, {}),
+    "views": (ByName(Array(("view",))), {"a": np.ones(2), "b": np.ones(5)}, {"width a": 2, "width b": 5}),
     "several": (Several(Array(("n",))), (np.ones(2), np.zeros(2)), {}),
     "part": (PAIR, Pair(1.5, np.array([1.0, 2.0])), {"tags": 2}),
     "other part": (PAIR, Other(0.5), {"tags": 2}),

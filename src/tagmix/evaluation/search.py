@@ -1,7 +1,15 @@
-"""Coordinate search: one setting after the other, each along its own ordered values."""
+"""Two searches without derivatives: over ordered values of settings, and over continuous numbers.
+
+Coordinate search goes along one setting at a time, whose values are given; pattern search takes steps of
+decreasing length along given directions, such as all kernel widths together.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
+
+from tagmix.arrays import Floats
 
 Setting = dict[str, Any]
 # The most passes over all axes, which bounds the cost.
@@ -71,3 +79,22 @@ def _line(best: Setting, name: str, values: list[Any], score: Callable[[Setting]
                 break
             here = there
     return line
+
+
+def pattern_search(
+    objective: Callable[[Floats], float], start: Floats, directions: Floats, steps: Sequence[float]
+) -> Floats:
+    """Return a local maximum of ``objective`` by steps of decreasing length along ``directions``.
+
+    >>> pattern_search(lambda x: -abs(x[0] - 3.0), np.zeros(1), np.ones((1, 1)), (2.0, 1.0)).tolist()
+    [3.0]
+    """
+    best, highest = np.asarray(start, dtype=np.float64), objective(start)
+    for step in steps:
+        improved = True
+        while improved:
+            improved = False
+            for move in np.concatenate([directions, -directions]) * step:
+                while (value := objective(best + move)) > highest:
+                    best, highest, improved = best + move, value, True
+    return best

@@ -37,7 +37,7 @@ from tagmix.learners.parameters import (
     checked_evidence,
     settings_of_run,
 )
-from tagmix.learners.schema import Array, Flag, Group, Kind, Number, Part, Several
+from tagmix.learners.schema import Array, ByName, Flag, Kind, Number, Part, Several
 from tagmix.learners.serialise import Learner
 from tagmix.learners.stored_parts import CALIBRATION, LOGISTIC, REGION_MODEL
 from tagmix.model.estep import Posterior
@@ -116,9 +116,9 @@ class ContextEMM(MixtureEstimator):
             {"prior": Kind(ContextPrior, {"experts": Several(Learner(EXPERT_KINDS)), "pool": LOGISTIC})}
         ),
         "regions_": REGION_MODEL,
-        "evidence_": Group(Number(1e-300, 1)),
+        "evidence_": ByName(Number(1e-300, 1)),
         "power_": Number(0, MAX_POWER),
-        "agreement_": Group(Number(0, 1), key=float),
+        "agreement_": ByName(Number(0, 1), key=float),
         "calibration_": CALIBRATION,
         "accuracy_": Number(0, 1),
         "frequency_accuracy_": Number(0, 1),

@@ -18,7 +18,7 @@ from tagmix.learners.inputs import as_bags, check_trainable, useful_pictures
 from tagmix.learners.mixture import Explained, MixtureEstimator
 from tagmix.learners.monitor import Monitor
 from tagmix.learners.parameters import CHOICES, check_parameters, checked_evidence, settings_of_paper
-from tagmix.learners.schema import Array, Choices, Flag, Group, Maybe, Number
+from tagmix.learners.schema import Array, ByName, Choices, Flag, Maybe, Number
 from tagmix.learners.stored_parts import CALIBRATION, PARAMS
 from tagmix.model import mstep
 from tagmix.model.estep import Posterior, posterior_captioned
@@ -83,7 +83,7 @@ class EMM(MixtureEstimator):
 
     SCHEMA: ClassVar[dict[str, Any]] = {
         "params_": PARAMS,
-        "evidence_": Group(Number(1e-300, 1)),
+        "evidence_": ByName(Number(1e-300, 1)),
         "calibration_": Maybe(CALIBRATION),
         "calibrated_for_": Choices((CHOICES["inference"], CHOICES["ranking"])),
         "bound_history_": Array(("iterations",)),

@@ -19,8 +19,8 @@ from tagmix.errors import BagsError
 from tagmix.evaluation.metrics import default_k, top_k_accuracy
 from tagmix.learners.base import TagLearner
 from tagmix.learners.checks import check_number, check_numbers
-from tagmix.learners.pictures.distances import WHOLE, histograms, picture_views, pooled_views
-from tagmix.learners.schema import Array, Group, Number
+from tagmix.learners.schema import Array, ByName, Number
+from tagmix.learners.whole_pictures import WHOLE, histograms, picture_views, pooled_views
 
 # A denser block of counts is multiplied faster as a dense array, which takes at most three times its memory.
 FULL = 0.2
@@ -122,7 +122,7 @@ class LinearLearner(TagLearner):
 
     SCHEMA: ClassVar[dict[str, Any]] = {
         "weights_": Array(("features + bias", "tags")),
-        "scaling_": Group(Array(None)),
+        "scaling_": ByName(Array(None)),
         "ridge_": Number(0, 1e60),
         "ridge_scores_": Array(("ridges?",), 0, 1),
         "n_iter_": Number(0, 10**9, whole=True),

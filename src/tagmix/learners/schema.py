@@ -3,7 +3,7 @@
 A learner declares ``SCHEMA``, a mapping from fitted attribute to one of the fields below; ``serialise``
 writes and reads by it. A file may come from a stranger: whatever is not declared is refused, and so is every
 array of another shape, type or range than training can produce. Dimensions have names: "tags" is the number
-of tags, "view" the width of the view that a ``Group`` entry is named after, any other name must mean one
+of tags, "view" the width of the view that a ``ByName`` entry is named after, any other name must mean one
 number throughout the learner, and only one that ends in "?" may be 0.
 """
 
@@ -171,7 +171,7 @@ class Maybe(NamedTuple):
         return self.field.unpack(one, path, arrays, sizes)
 
 
-class Group(NamedTuple):
+class ByName(NamedTuple):
     """A mapping from names to one field; ``key`` makes names of plain text, ``view`` the view of a name."""
 
     field: Any

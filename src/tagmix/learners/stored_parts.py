@@ -7,7 +7,7 @@ import numpy as np
 from tagmix.kernels import active
 from tagmix.learners.calibrate import Calibration
 from tagmix.learners.logistic import TagLogistic
-from tagmix.learners.schema import Array, Group, Kind, Number, Part
+from tagmix.learners.schema import Array, ByName, Kind, Number, Part
 from tagmix.model.gaussian import Gaussian, Projection
 from tagmix.model.given import RegionModel
 from tagmix.model.instance import ETA_RANGE, Multinomial
@@ -62,7 +62,7 @@ PROJECTION = Part(
     }
 )
 # The directions of one view are not those of another.
-INSTANCES = Group(
+INSTANCES = ByName(
     Part(
         {
             "words": Kind(

@@ -9,7 +9,7 @@ from tagmix.evaluation.folds import grouped_folds, picture_folds
 from tagmix.learners import LinearRanker
 from tagmix.learners.context.experts import Regressor, cross_validated_scores, experts_of
 from tagmix.learners.context.prior import fit_experts, fit_prior
-from tagmix.learners.pictures.distances import whole_pictures
+from tagmix.learners.whole_pictures import whole_pictures
 
 ROWS = np.array([0, 3, 17, 50])
 

@@ -10,8 +10,9 @@ from sklearn.model_selection import cross_val_score
 
 from tagmix import Bags, top_k_accuracy
 from tagmix.errors import ParameterError
-from tagmix.learners.pictures.distances import reference_set_of, whole_pictures
+from tagmix.learners.pictures.distances import reference_set_of
 from tagmix.learners.pictures.kernel_ridge import KernelRidge, by_landmarks, exact, left_out
+from tagmix.learners.whole_pictures import whole_pictures
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,9 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from tagmix import Bags, top_k_accuracy
 from tagmix.errors import BagsError, ParameterError
-from tagmix.learners.pictures.distances import FEW, ReferenceSet, distances, reference_set_of, whole_pictures
+from tagmix.learners.pictures.distances import FEW, ReferenceSet, distances, reference_set_of
 from tagmix.learners.pictures.knn import KNN
+from tagmix.learners.whole_pictures import whole_pictures
 
 SHAPES = ["hellinger", "chi2", "l1"]
 

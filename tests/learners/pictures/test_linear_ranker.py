@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from tagmix import Bags, storage
 from tagmix.errors import BagsError, ModelFileError, ParameterError
-from tagmix.learners import CandidateEM, MaxPooling, NaiveRegions, serialise
+from tagmix.learners import CandidateEM, MaxPooling, NaiveRegions, linear_solver, serialise
 from tagmix.learners.linear import Features, features_of, pooled_views, scaling_of
 from tagmix.learners.pictures import linear_ranker
 from tagmix.learners.pictures.linear_ranker import LinearRanker
@@ -101,11 +101,11 @@ def test_every_column_is_minimised_as_if_it_were_alone():
         return loss
 
     how = {"ridge": 0.3, "max_iter": 500}
-    together, _ = linear_ranker.minimise(
+    together, _ = linear_solver.minimise(
         features, loss_of(tags), np.zeros((5, 6)), tol=np.full(6, 1e-9), **how
     )
     for c in range(6):
-        alone, _ = linear_ranker.minimise(
+        alone, _ = linear_solver.minimise(
             features, loss_of(tags[:, [c]]), np.zeros((5, 1)), tol=np.full(1, 1e-9), **how
         )
         np.testing.assert_allclose(together[:, [c]], alone, atol=1e-7)

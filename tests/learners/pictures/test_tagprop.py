@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_val_score
 
 from tagmix import Bags
 from tagmix.errors import ParameterError
-from tagmix.learners.pictures.distances import reference_set_of, whole_pictures
+from tagmix.learners.pictures.distances import reference_set_of
 from tagmix.learners.pictures.tagprop import (
     EPSILON,
     Neighbours,
@@ -19,6 +19,7 @@ from tagmix.learners.pictures.tagprop import (
     neighbours,
     shares_of_tags,
 )
+from tagmix.learners.whole_pictures import whole_pictures
 
 
 def noisy(bags, seed):

@@ -8,9 +8,9 @@ from sklearn.model_selection import cross_val_score
 
 from tagmix import Bags
 from tagmix.errors import ParameterError
-from tagmix.learners.pictures.distances import whole_pictures
 from tagmix.learners.pictures.knn import KNN
 from tagmix.learners.pictures.two_pass_knn import TwoPassKNN, semantic_neighbours
+from tagmix.learners.whole_pictures import whole_pictures
 
 
 def brute_force(model, train, test):

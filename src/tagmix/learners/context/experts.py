@@ -11,13 +11,13 @@ from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.evaluation.folds import grouped_folds
 from tagmix.learners.base import TagLearner
-from tagmix.learners.pictures.distances import whole_pictures
 from tagmix.learners.pictures.kernel_ridge import KernelRidge
 from tagmix.learners.pictures.knn import KNN
 from tagmix.learners.pictures.linear_ranker import LinearRanker
 from tagmix.learners.pictures.tagprop import TagProp
 from tagmix.learners.pictures.topic_ridge import TopicRidge
 from tagmix.learners.pictures.two_pass_knn import TwoPassKNN
+from tagmix.learners.whole_pictures import whole_pictures
 
 EXPERTS: dict[str, type[TagLearner]] = {"kernel": KernelRidge, "neighbours": KNN, "linear": LinearRanker}
 # Learners that a model's file may hold as experts: every part of theirs can be checked.

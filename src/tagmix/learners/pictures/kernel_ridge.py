@@ -10,18 +10,10 @@ from sklearn.utils import check_random_state
 
 from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
+from tagmix.evaluation.search import pattern_search
 from tagmix.learners.checks import check_choice, check_number
-from tagmix.learners.pictures.distances import (
-    PictureLearner,
-    ReferenceSet,
-    accuracy,
-    coordinate_search,
-    grade,
-    half_squares,
-    hits,
-    squares,
-    taken,
-)
+from tagmix.learners.pictures.base import PictureLearner, accuracy, grade, hits
+from tagmix.learners.pictures.distances import ReferenceSet, half_squares, squares, taken
 from tagmix.learners.pictures.knn import LOG_RANGE
 from tagmix.learners.schema import Array, Number
 
@@ -156,7 +148,7 @@ class KernelRidge(PictureLearner):
         if n_views > 1 and self.weights == "learnt":
             directions += list(np.eye(n_views + 1)[:-1])
         start = np.append(np.full(n_views, np.log2(START_WEIGHT)), np.log2(START_RIDGE))
-        best = coordinate_search(value, start, np.array(directions), (1.0, 0.5))
+        best = pattern_search(value, start, np.array(directions), (1.0, 0.5))
         return 2.0 ** best[:-1], float(2.0 ** best[-1])
 
     def _scores(self, bags: Bags) -> Floats:

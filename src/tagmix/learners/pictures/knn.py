@@ -12,13 +12,10 @@ from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.evaluation.folds import grouped_folds
+from tagmix.evaluation.search import pattern_search
 from tagmix.learners.checks import check_choice, check_number
-from tagmix.learners.pictures.distances import (
-    PictureLearner,
-    ReferenceSet,
-    accuracy,
-    coordinate_search,
-)
+from tagmix.learners.pictures.base import PictureLearner, accuracy
+from tagmix.learners.pictures.distances import ReferenceSet
 from tagmix.learners.schema import Number, StoredMatrix
 
 # Initial a of exp(−a·distance), with distances in medians: neighbours are at .6 to .9 of the median.
@@ -77,7 +74,7 @@ class Voters(PictureLearner):
         if n_views > 1 and self.weights == "learnt":
             directions = np.vstack([directions, np.eye(n_views)])
         start = np.full(n_views, np.log2(START / n_views))
-        best = coordinate_search(value, start, directions, (1.0, 0.5))
+        best = pattern_search(value, start, directions, (1.0, 0.5))
         self._keep(reference, 2.0**best)
         self.tags_ = tags.astype(np.float64)
         self.loo_accuracy_ = tried[tuple(best)][0]

@@ -12,7 +12,8 @@ from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.learners.checks import check_number
-from tagmix.learners.pictures.distances import PictureLearner, ReferenceSet
+from tagmix.learners.pictures.base import PictureLearner
+from tagmix.learners.pictures.distances import ReferenceSet
 from tagmix.learners.pictures.knn import Voters, nearest
 from tagmix.learners.schema import Array, Number, StoredMatrix
 

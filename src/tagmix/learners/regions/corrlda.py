@@ -16,7 +16,7 @@ from tagmix.learners.checks import check_numbers
 from tagmix.learners.em import shard_size
 from tagmix.learners.inputs import useful_pictures
 from tagmix.learners.monitor import Monitor
-from tagmix.learners.schema import Array, Group, Number
+from tagmix.learners.schema import Array, ByName, Number
 from tagmix.model.instance import Multinomial
 from tagmix.model.params import log_prior_of_rates
 
@@ -77,8 +77,8 @@ class CorrLDA(RegionLearner):
     SCHEMA: ClassVar[dict[str, Any]] = {
         "alpha_": Array(("topics",), 1e-300),
         "nu_": Array(("topics", "tags"), 1e-300),
-        "mu_": Group(Array(("topics", "view"), 1e-300)),
-        "eta_": Group(Number(1e-300, 1e60)),
+        "mu_": ByName(Array(("topics", "view"), 1e-300)),
+        "eta_": ByName(Number(1e-300, 1e60)),
         **lda.FIT_SCHEMA,
     }
 
@@ -118,7 +118,7 @@ class CorrLDA(RegionLearner):
         chi, how = lda.check_chi(self.chi), lda.how_to_infer(self, bags)
         alpha, sizes = lda.start_alpha(self.total_alpha, self.n_topics), np.diff(bags.offsets)
         models, tags = self._start(bags, how.n_threads)
-        corpus = _Corpus(bags, how, self.memory_mb * 2**20, alpha)
+        corpus = _TopicCorpus(bags, how, self.memory_mb * 2**20, alpha)
         columns = np.tile(np.arange(self.n_topics), len(bags))
         with Monitor(self.tol, self.max_iter) as monitor:
             for _ in range(self.max_iter):
@@ -193,7 +193,7 @@ class CorrLDA(RegionLearner):
         part, how, pi = bags[captioned], lda.how_to_infer(self, bags), self._tags_of_topics()
         models = lda.words_of(self.mu_, self.eta_, how.n_threads)
         log_tags = np.ascontiguousarray(Multinomial(self.nu_, self.eta).E_log_beta.T)
-        corpus = _Corpus(part, how, self.memory_mb * 2**20, self.alpha_)
+        corpus = _TopicCorpus(part, how, self.memory_mb * 2**20, self.alpha_)
         log_p: list[Floats] = []
         for where in corpus.shards:
             block = lda.evidence_of(part[where], models, how)
@@ -211,7 +211,7 @@ class CorrLDA(RegionLearner):
 ALPHA_STEPS = 10
 
 
-class _Corpus:
+class _TopicCorpus:
     """Training pictures in shards; S and the links (λ) are stored as the start of the next E-step."""
 
     def __init__(self, bags: Bags, how: lda.How, memory: float, alpha: Floats) -> None:

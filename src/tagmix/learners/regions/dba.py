@@ -15,7 +15,7 @@ from tagmix.learners.checks import check_numbers
 from tagmix.learners.em import shard_size
 from tagmix.learners.inputs import check_tags
 from tagmix.learners.monitor import Monitor
-from tagmix.learners.schema import Array, Group, Number
+from tagmix.learners.schema import Array, ByName, Number
 from tagmix.model import mstep
 from tagmix.model.params import Settings, log_prior_of_rates
 
@@ -76,8 +76,8 @@ class DBA(RegionLearner):
     }
     SCHEMA: ClassVar[dict[str, Any]] = {
         "alpha_": Array(("tags",), 1e-300),
-        "mu_": Group(Array(("tags", "view"), 1e-300)),
-        "eta_": Group(Number(1e-300, 1e60)),
+        "mu_": ByName(Array(("tags", "view"), 1e-300)),
+        "eta_": ByName(Number(1e-300, 1e60)),
         **lda.FIT_SCHEMA,
     }
 
@@ -116,7 +116,7 @@ class DBA(RegionLearner):
         chi, how = lda.check_chi(self.chi), lda.how_to_infer(self, bags)
         first = mstep.start(bags, Settings(how.evidence, n_threads=how.n_threads), self.eta)
         models: Any = first.instances
-        corpus = _Corpus(bags, how, self.memory_mb * 2**20)
+        corpus = _CaptionedCorpus(bags, how, self.memory_mb * 2**20)
         alpha, sizes = lda.start_alpha(self.total_alpha, bags.n_tags), np.diff(bags.offsets)
         with Monitor(self.tol, self.max_iter) as monitor:
             for _ in range(self.max_iter):
@@ -192,7 +192,7 @@ class DBA(RegionLearner):
         lda.check_views(self.mu_, self.eta_, self.widths_)
 
 
-class _Corpus:
+class _CaptionedCorpus:
     """Training pictures in shards; S of the own tags is stored as the start of the next E-step."""
 
     def __init__(self, bags: Bags, how: lda.How, memory: float) -> None:

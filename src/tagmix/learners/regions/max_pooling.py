@@ -16,7 +16,7 @@ from tagmix.learners.linear import (
     picture_of,
     pooled,
 )
-from tagmix.learners.pictures.linear_ranker import Loss, biases_only, minimise
+from tagmix.learners.linear_solver import Loss, biases_only, minimise
 
 
 class MaxPooling(LinearLearner, RegionLearner):

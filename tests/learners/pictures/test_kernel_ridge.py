@@ -64,8 +64,8 @@ def test_landmarks_side_by_side_and_in_blocks_give_the_same_scores_however_far_f
 
     few, new = embedded(train[:60]), embedded(test)
     whole, blocks = (KernelRidge(max_search=40, memory_mb=mb).fit(few) for mb in (512.0, 1e-3))
-    assert whole._stacked is not None
-    assert blocks._stacked is None
+    assert whole._side_by_side is not None
+    assert blocks._side_by_side is None
     np.testing.assert_allclose(whole.decision_scores(new), blocks.decision_scores(new), atol=1e-6)
     np.testing.assert_array_equal(
         pickle.loads(pickle.dumps(whole)).decision_scores(new), whole.decision_scores(new)

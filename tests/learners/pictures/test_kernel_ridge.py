@@ -65,8 +65,8 @@ def test_landmarks_side_by_side_and_in_blocks_give_the_same_scores_however_far_f
 
     few, new = embedded(train[:60]), embedded(test)
     whole, blocks = (KernelRidge(max_search=40, memory_mb=mb).fit(few) for mb in (512.0, 1e-3))
-    assert whole._stacked is not None
-    assert blocks._stacked is None
+    assert whole._side_by_side is not None
+    assert blocks._side_by_side is None
     np.testing.assert_allclose(whole.decision_scores(new), blocks.decision_scores(new), atol=1e-6)
     np.testing.assert_array_equal(
         pickle.loads(pickle.dumps(whole)).decision_scores(new), whole.decision_scores(new)
@@ -116,7 +116,7 @@ def test_half_of_the_pictures_as_landmarks_lose_little(fitted_ridge, train, test
 
 def test_duplicates_among_the_landmarks_do_no_harm(train, test):
     duplicates = Bags.concat([train, train])
-    scores = KernelRidge(max_landmarks=200).fit(duplicates).decision_scores(test)
+    scores = KernelRidge(max_landmarks=200, max_search=40).fit(duplicates).decision_scores(test)
     assert np.abs(scores).max() < 10
 
 
@@ -150,7 +150,7 @@ def test_the_order_of_training_pictures_changes_nothing(fitted_ridge, train, tes
 
 def test_the_seed_chooses_the_landmarks_and_the_same_seed_the_same(train, test):
     first, again, other = (
-        KernelRidge(max_landmarks=30, random_state=seed).fit(train).decision_scores(test)
+        KernelRidge(max_landmarks=30, max_search=40, random_state=seed).fit(train).decision_scores(test)
         for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, again)
@@ -208,7 +208,7 @@ def test_the_ridge_that_was_searched_is_kept_or_halved_or_doubled(train, monkeyp
 
 @pytest.mark.parametrize("landmarks", [30, 10_000])
 def test_some_pictures_left_out_score_what_they_do_among_all(train, landmarks):
-    ridge, alone = KernelRidge(max_landmarks=landmarks).fit(train), np.arange(len(train))
+    ridge, alone = KernelRidge(max_landmarks=landmarks, max_search=40).fit(train), np.arange(len(train))
     rows = np.array([3, 50, 7])
     all_of_them = ridge.left_out_scores(train, alone, alone)
     np.testing.assert_allclose(ridge.left_out_scores(train, rows, alone), all_of_them[rows], atol=1e-9)

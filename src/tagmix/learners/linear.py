@@ -235,7 +235,7 @@ class LinearLearner(TagLearner):
             raise ValueError(f"weights_ must be {width} × {len(self.tag_names_)}, got {self.weights_.shape}")
         for name, scaling in self.scaling_.items():
             if name not in self.widths_ and not (self.whole_pictures and name.startswith(WHOLE)):
-                raise ValueError(f"scaling_ names the view {name!r:.60}, which fit did not read")
+                raise ValueError(f"scaling_ names the view {name!r:.60}, which was not read")
             if scaling.shape != (2, widths[name]) or not (scaling[1] > 0).all():
                 raise ValueError(f"scaling_ of view {name!r:.60} must be 2 × {widths[name]}, scales positive")
 

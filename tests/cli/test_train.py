@@ -168,7 +168,7 @@ def test_too_few_pictures_to_choose_from_are_refused_in_one_line_after_the_broke
     assert run(["train", str(tmp_path / "album.jsonl"), "-m", str(tmp_path / "m.tagmix"), *QUICK]) == 1
     said = lines(capsys.readouterr().err)
     assert said[0] == "4 pictures set aside:"
-    assert said[-1].startswith("tagmix: choosing κ by 3 folds needs at least 6 pictures")
+    assert said[-1].startswith("tagmix: choosing κ needs at least 6 pictures")
 
 
 def test_an_album_that_is_all_test_says_so(

@@ -408,8 +408,8 @@ def test_ctrl_c_leaves_the_last_model_whole_and_a_new_one_unfitted(planted, with
 
 
 def test_fewer_pictures_than_the_folds_need_are_refused_unless_kappa_is_given(planted):
-    with pytest.raises(BagsError, match=r"choosing κ by 5 folds needs at least 10 pictures .* got 9"):
-        ContextEMM().fit(planted[0][:9])
+    with pytest.raises(BagsError, match=r"choosing κ needs at least 6 pictures .* got 5"):
+        ContextEMM().fit(planted[0][:5])
     assert ContextEMM(**KAPPA).fit(planted[0][:5]).choice_ is None
 
 

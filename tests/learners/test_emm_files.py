@@ -177,7 +177,7 @@ HOSTILE_MODELS = {
     "evidence above 1": (learnt("evidence_", [["words", 2.0]]), r"evidence_.0 must be a number from"),
     "evidence twice": (learnt("evidence_", [["words", 1.0]] * 2), r"names in evidence_ must differ"),
     "an unknown attribute": (learnt("depth_", 3), r"must have two tags or more, and learnt"),
-    "no parameters": (drop("fields", "parameters"), r"KeyError: 'parameters'"),
+    "no parameters": (drop("fields", "parameters"), r"must have the fields \['learnt'"),
     "parameters a list": (put("fields", "parameters", ["x"]), r"unknown parameter 'x'"),
     "tag names twice": (put("fields", "tag_names", ["sky"] * 10), r"got 'sky' twice"),
     "tag names a number": (put("fields", "tag_names", 5), r"TypeError"),

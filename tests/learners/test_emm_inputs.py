@@ -200,7 +200,9 @@ def test_y_gives_bags_their_captions(train, plain):
     assert EMM(**LIKELIHOOD).fit(train, labels).tag_names_ == ("sea", "sky")
     named = [{train.tag_names[tag] for tag in one.captions.indices} for one in train]
     assert plain.score(bare, named) == plain.score(train)
-    refused(r"X and y must have one row an picture, got 120 and 3 rows", lambda: plain.score(bare, named[:3]))
+    refused(
+        r"X and y must have one row per picture, got 120 and 3 rows", lambda: plain.score(bare, named[:3])
+    )
     refused(r"among the 10 tag names, got 'cow'", lambda: plain.score(bare[:1], [["cow"]]))
 
 
@@ -215,9 +217,9 @@ def test_names_of_each_image_become_tags_in_sorted_order():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([0, 1], r"one row an picture, got 60 and 2 rows: inconsistent numbers of samples"),
+        ([0, 1], r"one row per picture, got 60 and 2 rows: inconsistent numbers of samples"),
         ([[1], [1, 2]] * 30, r"got rows of unequal length: see sklearn.preprocessing.MultiLabelBinarizer"),
-        ([["a"], ["a", "b"]], r"one row an picture, got 60 and 2 rows"),
+        ([["a"], ["a", "b"]], r"one row per picture, got 60 and 2 rows"),
         (np.full((60, 2), 3), r"tags must be 0 or 1"),
         (np.zeros(60, dtype=int), r"at least 2 tags are needed to tell apart, got 1 \(1 class\)"),
         (np.linspace(0, 1, 60), r"Unknown label type"),

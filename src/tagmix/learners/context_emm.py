@@ -51,6 +51,8 @@ from tagmix.model.given import (
 from tagmix.model.params import view_of, views_read
 
 Progress = Callable[[str, int, int], None]
+# Pictures that κ can be chosen on, at least: three folds of two.
+FEWEST = 6
 # The share of a picture that a tag without any region is taken to have.
 SMALLEST_SHARE = 1e-3
 BOUNDS = {
@@ -212,11 +214,10 @@ class ContextEMM(MixtureEstimator):
         trainer = RegionTrainer(settings, self.max_iter, self.tol, self.memory_mb * 2**20)
         if self.evidence is not None:
             return trainer, None
-        folds = n_folds(len(bags))
-        if len(prior.rows) < 2 * folds:
+        if len(bags) < FEWEST:
             raise BagsError(
-                f"choosing κ by {folds} folds needs at least {2 * folds} pictures with tags and regions, got "
-                f"{len(prior.rows)}: add some, or give evidence (0.1 is a fair guess)."
+                f"choosing κ needs at least {FEWEST} pictures with tags and regions, got {len(bags)}: add "
+                "some, or give evidence (0.1 is a fair guess)."
             )
         # More pictures would not change the choice, only its price.
         at = np.sort(np.random.default_rng(seed).permutation(len(prior.rows))[:MANY])
@@ -229,7 +230,7 @@ class ContextEMM(MixtureEstimator):
             trainer,
             self._powers(),
             names,
-            grouped_folds(part.groups, folds, seed),
+            grouped_folds(part.groups, n_folds(len(bags)), seed),
             lambda n: report("evidence", n, most),
         )
         # Thousands of small products: sharing them among BLAS threads takes longer than computing them.

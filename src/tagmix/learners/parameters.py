@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from tagmix.arrays import is_sparse
 from tagmix.errors import ParameterError
@@ -13,9 +13,6 @@ from tagmix.kernels import active
 from tagmix.learners.checks import check_choice, check_numbers, is_number
 from tagmix.model.given import RegionModel
 from tagmix.model.params import LINEAR, Params, Settings, view_of
-
-if TYPE_CHECKING:
-    from tagmix.learners.emm import EMM
 
 CHOICES = {
     "learning": ("likelihood", "margin"),
@@ -42,7 +39,7 @@ MAX_POWER = 100.0
 Model = TypeVar("Model", Params, RegionModel)
 
 
-def check_parameters(emm: "EMM") -> None:
+def check_parameters(emm: Any) -> None:
     """Refuse settings outside what the paper's model allows."""
     for name, allowed in CHOICES.items():
         check_choice(name, getattr(emm, name), allowed)
@@ -85,7 +82,7 @@ def _check_chi(chi: Any) -> None:
         raise ParameterError(f"chi's shape must be above 1, got {chi[0]!r}: below, λ has no mode.")
 
 
-def settings_of_paper(emm: "EMM", evidence: Mapping[str, float]) -> Settings:
+def settings_of_paper(emm: Any, evidence: Mapping[str, float]) -> Settings:
     """Return the settings of the paper's model with these κ; linear scorers are no part of it."""
     scorer = next((name for name in evidence if name.endswith(LINEAR)), None)
     if scorer is not None:

@@ -229,7 +229,7 @@ def test_a_file_that_scales_a_view_which_was_not_read_is_refused(train, tmp_path
     learner.scaling_ = {name: np.ones((2, 3))}
     learner.weights_ = np.vstack([learner.weights_, np.zeros((3, 10))])
     learner.save(tmp_path / "m")
-    with pytest.raises(ModelFileError, match="which fit did not read"):
+    with pytest.raises(ModelFileError, match="which was not read"):
         serialise.load(kind, storage.read(tmp_path / "m"), "m")
 
 

@@ -12,8 +12,8 @@ from sklearn.model_selection import cross_val_score
 from tagmix import Bags
 from tagmix.errors import ParameterError
 from tagmix.kernels.compiled.pooling import pool_regions
+from tagmix.learners import linear_solver
 from tagmix.learners.linear import features_of
-from tagmix.learners.pictures import linear_ranker
 from tagmix.learners.regions.max_pooling import MaxPooling, pooled_loss
 from tagmix.learners.regions.naive_regions import NaiveRegions
 
@@ -89,7 +89,7 @@ def test_a_soft_start_loses_next_to_nothing_against_the_maximum_from_the_start(t
 
 def test_tags_fitted_in_parts_are_those_fitted_together(train, monkeypatch):
     whole = MaxPooling(ridge=1.0).fit(train)
-    monkeypatch.setattr(linear_ranker, "CELLS", 3000)  # a few tags at a time
+    monkeypatch.setattr(linear_solver, "CELLS", 3000)  # a few tags at a time
     np.testing.assert_allclose(MaxPooling(ridge=1.0).fit(train).weights_, whole.weights_, atol=1e-6)
 
 

@@ -52,7 +52,7 @@ class PriorOfTraining(NamedTuple):
 
 def n_folds(n_pictures: int) -> int:
     """Return into how many folds pictures are split, wherever ``ContextEMM`` cross-validates."""
-    return FOLDS_OF_MANY if n_pictures > MANY else FOLDS
+    return FOLDS_OF_MANY if n_pictures > MANY else max(2, min(FOLDS, n_pictures // 2))
 
 
 def fit_experts(context: Any, bags: Bags, seed: int) -> tuple[TagLearner, ...]:

@@ -61,7 +61,7 @@ class Annotator:
     >>> with TemporaryDirectory() as folder:
     ...     album = open_album(draw_album(folder, 12, seed=1, size=(80, 60)))
     ...     quick = Describer.paper(n_words=20, n_patches=50, restarts=1)
-    ...     annotator = train(album, quick).annotator
+    ...     annotator = train(album, quick, ContextEMM(tol=0.1)).annotator
     ...     annotation, problem = annotator.annotate([album[0].image, b"no picture"], k=3)
     >>> len(annotation.tags), len(annotation.regions) > 1
     (3, True)

@@ -1,6 +1,7 @@
 """ContextEMM: the flagship. Whole pictures say which tags to expect, regions say where they are."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,6 @@ from tagmix.learners.context.agreement import POWERS, cross_validated_shares, tr
 from tagmix.learners.context.experts import EXPERT_KINDS, experts_of
 from tagmix.learners.context.kappa import KappaSearch, most_tried
 from tagmix.learners.context.prior import (
-    MANY,
     ContextPrior,
     PriorOfTraining,
     fit_experts,
@@ -51,8 +51,8 @@ from tagmix.model.given import (
 from tagmix.model.params import view_of, views_read
 
 Progress = Callable[[str, int, int], None]
-# Pictures that κ can be chosen on, at least: three folds of two.
-FEWEST = 6
+# Pictures that κ is chosen on, at least (three folds of two) and at most: more cost time in proportion.
+FEWEST, ENOUGH = 6, 600
 # The share of a picture that a tag without any region is taken to have.
 SMALLEST_SHARE = 1e-3
 BOUNDS = {
@@ -165,7 +165,7 @@ class ContextEMM(MixtureEstimator):
         """
         report: Progress = progress or (lambda stage, done, of: None)
         bags = self._trainable(X, y)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = seed_of(self.random_state)
         report("context", 0, 1)
         experts = fit_experts(self.context, bags, seed)
         prior, of_training = fit_prior(experts, bags, seed)
@@ -219,8 +219,7 @@ class ContextEMM(MixtureEstimator):
                 f"choosing κ needs at least {FEWEST} pictures with tags and regions, got {len(bags)}: add "
                 "some, or give evidence (0.1 is a fair guess)."
             )
-        # More pictures would not change the choice, only its price.
-        at = np.sort(np.random.default_rng(seed).permutation(len(prior.rows))[:MANY])
+        at = np.sort(np.random.default_rng(seed).permutation(len(prior.rows))[:ENOUGH])
         rows = prior.rows[at]
         part = PriorOfTraining(np.arange(len(at)), prior.logits[at], prior.groups[rows])
         most = most_tried(len(bags.views))
@@ -299,6 +298,13 @@ class ContextEMM(MixtureEstimator):
 
     def _scores(self, features: list[Floats]) -> Floats:
         return self.calibration_.probabilities(features)
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a whole number to seed every draw of a fit by: the random state itself if it is one."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def frequency_accuracy(truth: Floats) -> float:

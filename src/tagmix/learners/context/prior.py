@@ -14,10 +14,9 @@ from tagmix.learners.base import TagLearner
 from tagmix.learners.context.experts import cross_validated_scores, experts_of
 from tagmix.learners.logistic import TagLogistic, cross_fitted, fit_tag_logistic
 
-# Folds of all cross-fitting here: pools, region models, κ. Of many pictures, halves teach as well. κ chosen
-# by five folds names more regions rightly than by three on drawn scenes (.568, .542) and by words of one half
-# of MSRC v2 (.484, .442), and varies less with the seed; with a network, fewer (.829, .841).
-FOLDS, FOLDS_OF_MANY, MANY = 5, 2, 1000
+# Folds of all cross-fitting here: pools, region models, κ. Of many pictures, halves teach as well. By two,
+# three and five folds κ differs with the seed as much as with their number (decision 13).
+FOLDS, FOLDS_OF_MANY, MANY = 3, 2, 500
 # Scores below this count as equal in logarithms: least squares gives zeros and less.
 SMALLEST_SCORE = 1e-3
 # Cross-validated scores that a pool is fitted to, at most: 8 bytes each, about six arrays per expert.

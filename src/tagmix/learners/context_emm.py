@@ -165,12 +165,12 @@ class ContextEMM(MixtureEstimator):
         """
         report: Progress = progress or (lambda stage, done, of: None)
         bags = self._trainable(X, y)
-        seed = seed_of(self.random_state)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         report("context", 0, 1)
         experts = fit_experts(self.context, bags, seed)
         prior, of_training = fit_prior(experts, bags, seed)
         report("context", 1, 1)
-        trainer, choice = self._choose_evidence(bags, of_training, seed, report)
+        trainer, choice = self._choose_evidence(bags, of_training, report)
         report("model", 0, 1)
         with Monitor(self.tol, self.max_iter, self.verbose) as monitor:
             regions = trainer.fit(bags, monitor=monitor)
@@ -205,7 +205,7 @@ class ContextEMM(MixtureEstimator):
         return bags if useful.all() else bags[useful]
 
     def _choose_evidence(
-        self, bags: Bags, prior: PriorOfTraining, seed: int, report: Progress
+        self, bags: Bags, prior: PriorOfTraining, report: Progress
     ) -> tuple[RegionTrainer, KappaChoice | None]:
         """Return how the region model is trained, with κ as given or chosen on cross-validated captions."""
         names = instance_names(bags)
@@ -219,6 +219,7 @@ class ContextEMM(MixtureEstimator):
                 f"choosing κ needs at least {FEWEST} pictures with tags and regions, got {len(bags)}: add "
                 "some, or give evidence (0.1 is a fair guess)."
             )
+        seed = seed_of(self.random_state)
         at = np.sort(np.random.default_rng(seed).permutation(len(prior.rows))[:ENOUGH])
         rows = prior.rows[at]
         part = PriorOfTraining(np.arange(len(at)), prior.logits[at], prior.groups[rows])
@@ -301,7 +302,7 @@ class ContextEMM(MixtureEstimator):
 
 
 def seed_of(random_state: Any) -> int:
-    """Return a whole number to seed every draw of a fit by: the random state itself if it is one."""
+    """Return a whole number to choose κ by: the random state itself if it is one."""
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))

@@ -18,7 +18,7 @@ from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.evaluation.metrics import default_k, top_k_accuracy
 from tagmix.learners.base import TagLearner
-from tagmix.learners.checks import check_number, check_numbers
+from tagmix.learners.checks import check_number
 from tagmix.learners.schema import Array, ByName, Number
 from tagmix.learners.whole_pictures import WHOLE, histograms, picture_views, pooled_views
 
@@ -29,7 +29,6 @@ CELLS = 2**22
 # The ridge if there are too few pictures for cross-validation.
 USUAL_RIDGE = 1.0
 LARGEST = 1e9
-BOUNDS = {"folds": (2, 1000, True), "max_iter": (1, 10**6, True), "tol": (1e-12, 1.0, False)}
 
 
 class Features:
@@ -133,11 +132,32 @@ class LinearLearner(TagLearner):
     # From strong to weak: each fit starts from the weights of the previous one.
     grid: ClassVar[tuple[float, ...]] = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 
-    ridge: float | None
-    folds: int
-    tol: float
-    max_iter: int
-    random_state: Any
+    # Where ``tol`` and ``max_iter`` are None.
+    own_tol: ClassVar[float] = 1e-3
+    own_max_iter: ClassVar[int] = 100
+
+    def __init__(
+        self,
+        *,
+        ridge: float | None = None,
+        folds: int = 3,
+        tol: float | None = None,
+        max_iter: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.ridge = ridge
+        self.folds = folds
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    @property
+    def _tol(self) -> float:
+        return self.own_tol if self.tol is None else self.tol
+
+    @property
+    def _max_iter(self) -> int:
+        return self.own_max_iter if self.max_iter is None else self.max_iter
 
     @abstractmethod
     def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
@@ -222,7 +242,9 @@ class LinearLearner(TagLearner):
         return bags
 
     def _check_settings(self) -> None:
-        check_numbers(self, BOUNDS)
+        check_number("folds", self.folds, 2, 1000, whole=True)
+        check_number("max_iter", self._max_iter, 1, 10**6, whole=True)
+        check_number("tol", self._tol, 1e-12, 1.0)
         if self.ridge is not None:
             check_number(
                 "ridge", self.ridge, 1 / LARGEST, LARGEST, way_out="None chooses it by cross-validation."

@@ -40,7 +40,6 @@ class Voters(PictureLearner):
     }
 
     weights: str
-    max_search: int
     random_state: Any
     tags_: Counts
     loo_accuracy_: float
@@ -49,12 +48,12 @@ class Voters(PictureLearner):
     def _shares(self, apart: Floats, tags: Counts, size: int) -> Floats:
         """Return the weights of the neighbours selected by ``size``, queries × references."""
 
-    def _fit_votes(self, bags: Bags, sizes: Sequence[int]) -> int:
+    def _fit_votes(self, bags: Bags, sizes: Sequence[int], max_search: int) -> int:
         """Set the reference set, its tags and view weights; return the best of ``sizes``."""
         check_choice("weights", self.weights, ("equal", "learnt"))
-        check_number("max_search", self.max_search, 2, 10**9, whole=True)
+        check_number("max_search", max_search, 2, 10**9, whole=True)
         reference, tags = self._describe(bags), bags.captions
-        rows = searched_rows(reference, self.max_search, self.random_state)
+        rows = searched_rows(reference, max_search, self.random_state)
         apart, truth = reference.others(rows), csr_array(tags[rows])
         tried: dict[tuple[float, ...], tuple[float, int]] = {}
 
@@ -126,7 +125,42 @@ def votes(shares: Floats, tags: Counts) -> Floats:
     return (csr_array(shares) @ tags).toarray() / np.where(total > 0, total, 1.0)
 
 
-class KNN(Voters):
+class NeighbourVoters(Voters):
+    """Voters whose number of neighbours k is chosen; a method writes ``_shares`` and its own defaults."""
+
+    SCHEMA: ClassVar[dict[str, Any]] = {**Voters.SCHEMA, "k_": Number(1, 10**9, whole=True)}
+    storable_as_expert = True
+    # Where ``k`` and ``max_search`` are None.
+    own_k: ClassVar[tuple[int, ...]]
+    own_max_search: ClassVar[int]
+    k_: int
+
+    def __init__(
+        self,
+        *,
+        k: int | tuple[int, ...] | None = None,
+        weights: str = "learnt",
+        distance: str = "hellinger",
+        max_search: int | None = None,
+        memory_mb: float = 512.0,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.k = k
+        self.weights = weights
+        self.distance = distance
+        self.max_search = max_search
+        self.memory_mb = memory_mb
+        self.random_state = random_state
+
+    def _fit(self, bags: Bags) -> None:
+        most = self.own_max_search if self.max_search is None else self.max_search
+        self.k_ = self._fit_votes(bags, list(grid("k", self.own_k if self.k is None else self.k)), most)
+
+    def _scores(self, bags: Bags) -> Floats:
+        return self._voted(bags, self.k_)
+
+
+class KNN(NeighbourVoters):
     """Let the k nearest pictures vote for their tags, with weights exp(−Σ_v a_v d_v).
 
     A simple and strong baseline: Makadia, Pavlovic and Kumar, "A new baseline for image annotation" (ECCV
@@ -134,11 +168,11 @@ class KNN(Voters):
 
     Parameters
     ----------
-    k : the number of neighbours, or several to choose from.
+    k : the number of neighbours, or several to choose from; None is (10, 30, 100, 300).
     weights : "learnt" gives every view its own a_v, "equal" one for all.
     distance : between histograms: "hellinger", "chi2" (slow) or "l1". Embeddings use half of the squared
         Euclidean distance. Each is divided by its median.
-    max_search : number of training pictures on which settings are chosen, by leave-one-out.
+    max_search : number of training pictures on which settings are chosen, by leave-one-out; None is 2,000.
     memory_mb : memory limit for distances, in addition to the reference set.
     random_state : which pictures are searched, if there are more than ``max_search``.
 
@@ -156,35 +190,11 @@ class KNN(Voters):
     True
     """
 
-    SCHEMA: ClassVar[dict[str, Any]] = {**Voters.SCHEMA, "k_": Number(1, 10**9, whole=True)}
-    storable_as_expert = True
-    k_: int
-
-    def __init__(
-        self,
-        *,
-        k: int | tuple[int, ...] = (10, 30, 100, 300),
-        weights: str = "learnt",
-        distance: str = "hellinger",
-        max_search: int = 2000,
-        memory_mb: float = 512.0,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.k = k
-        self.weights = weights
-        self.distance = distance
-        self.max_search = max_search
-        self.memory_mb = memory_mb
-        self.random_state = random_state
-
-    def _fit(self, bags: Bags) -> None:
-        self.k_ = self._fit_votes(bags, list(grid("k", self.k)))
+    own_k: ClassVar[tuple[int, ...]] = (10, 30, 100, 300)
+    own_max_search: ClassVar[int] = 2000
 
     def _shares(self, apart: Floats, tags: Counts, size: int) -> Floats:
         return nearest(apart, size)
-
-    def _scores(self, bags: Bags) -> Floats:
-        return self._voted(bags, self.k_)
 
     def left_out_scores(self, bags: Bags, rows: Ints, duplicates: Ints) -> Floats:
         """Return the cross-validated scores of these training pictures; folds keep duplicates together.

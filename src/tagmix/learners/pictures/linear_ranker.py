@@ -1,6 +1,6 @@
 """One-versus-rest logistic regression on whole pictures, all tags at once."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -31,8 +31,9 @@ class LinearRanker(LinearLearner):
     ridge : the weight of ½‖w‖² against the summed logistic loss (1/C of scikit-learn); None chooses it by
         cross-validated top-k accuracy.
     folds : number of folds to choose the ridge.
-    tol : a tag has converged if its largest gradient is below this fraction of its number of pictures.
-    max_iter : largest number of steps.
+    tol : a tag has converged if its largest gradient is below this fraction of its number of pictures; None
+        is 0.001.
+    max_iter : largest number of steps; None is 200.
     random_state : the assignment of pictures to folds; nothing else is random.
 
     Attributes
@@ -60,33 +61,21 @@ class LinearRanker(LinearLearner):
 
     storable_as_expert = True
 
-    def __init__(
-        self,
-        *,
-        ridge: float | None = None,
-        folds: int = 3,
-        tol: float = 1e-3,
-        max_iter: int = 200,
-        random_state: Any = 0,
-    ) -> None:
-        self.ridge = ridge
-        self.folds = folds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    own_tol: ClassVar[float] = 0.001
+    own_max_iter: ClassVar[int] = 200
 
     def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
         tags = bags.captions.toarray().astype(np.float64)
         rates = tags.mean(axis=0)
         weights = biases_only(features.width, rates) if start is None else start
-        tol = self.tol * (1 + tags.sum(axis=0))
+        tol = self._tol * (1 + tags.sum(axis=0))
 
         def loss(scores: Floats, columns: Ints) -> tuple[Floats, Floats]:
             own = tags[:, columns]
             return (np.logaddexp(0, scores) - own * scores).sum(axis=0), expit(scores) - own
 
         if features.width > WIDEST or features.width * features.n_rows > LARGEST_DENSE:
-            weights, n_iter = minimise(features, loss, weights, ridge, tol, self.max_iter)
+            weights, n_iter = minimise(features, loss, weights, ridge, tol, self._max_iter)
             return weights, {"n_iter_": n_iter}
         if "axes" not in features.kept:  # the same for every ridge
             features.kept["axes"] = _principal_axes(features)
@@ -94,7 +83,9 @@ class LinearRanker(LinearLearner):
         # Along principal axes the Hessian of a tag is nearly diagonal: its mean p(1 − p) times the spread.
         spread = np.append(axes.spread, len(bags))[:, None]
         inverse = 1 / (np.maximum(rates * (1 - rates), 1e-4) * spread + ridge)
-        turned, n_iter = minimise(axes.features, loss, axes.turn(weights), ridge, tol, self.max_iter, inverse)
+        turned, n_iter = minimise(
+            axes.features, loss, axes.turn(weights), ridge, tol, self._max_iter, inverse
+        )
         return axes.turn_back(turned), {"n_iter_": n_iter}
 
     def _rank(self, bags: Bags, scores: Floats, biases: Floats) -> Floats:

@@ -5,12 +5,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tagmix.arrays import Counts, Floats
-from tagmix.bags import Bags
-from tagmix.learners.pictures.knn import Voters, grid
-from tagmix.learners.schema import Number
+from tagmix.learners.pictures.knn import NeighbourVoters
 
 
-class TwoPassKNN(Voters):
+class TwoPassKNN(NeighbourVoters):
     """Let the k nearest pictures *of each tag* vote, with weights exp(−Σ_v a_v d_v).
 
     2PKNN of Verma and Jawahar, "Image annotation using metric learning in semantic neighbourhoods" (ECCV
@@ -19,8 +17,9 @@ class TwoPassKNN(Voters):
 
     Parameters
     ----------
-    k : neighbours per tag (the paper's K1), or several to choose from.
-    weights, distance, max_search, memory_mb, random_state : as in ``KNN``.
+    k : neighbours per tag (the paper's K1), or several to choose from; None is (1, 2, 4, 8, 16).
+    weights, distance, memory_mb, random_state : as in ``KNN``.
+    max_search : as in ``KNN``; None is 1,000.
 
     Attributes
     ----------
@@ -36,36 +35,12 @@ class TwoPassKNN(Voters):
     True
     """
 
-    SCHEMA: ClassVar[dict[str, Any]] = {**Voters.SCHEMA, "k_": Number(1, 10**9, whole=True)}
-    storable_as_expert = True
-    k_: int
-
-    def __init__(
-        self,
-        *,
-        k: int | tuple[int, ...] = (1, 2, 4, 8, 16),
-        weights: str = "learnt",
-        distance: str = "hellinger",
-        max_search: int = 1000,
-        memory_mb: float = 512.0,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.k = k
-        self.weights = weights
-        self.distance = distance
-        self.max_search = max_search
-        self.memory_mb = memory_mb
-        self.random_state = random_state
-
-    def _fit(self, bags: Bags) -> None:
-        self.k_ = self._fit_votes(bags, list(grid("k", self.k)))
+    own_k: ClassVar[tuple[int, ...]] = (1, 2, 4, 8, 16)
+    own_max_search: ClassVar[int] = 1000
 
     def _shares(self, apart: Floats, tags: Counts, size: int) -> Floats:
         near = semantic_neighbours(apart, tags, size) & np.isfinite(apart)
         return np.exp(np.where(near, apart.min(axis=1, keepdims=True) - apart, -np.inf))
-
-    def _scores(self, bags: Bags) -> Floats:
-        return self._voted(bags, self.k_)
 
 
 def semantic_neighbours(apart: Floats, tags: Counts, size: int) -> Any:

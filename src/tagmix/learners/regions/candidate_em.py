@@ -41,8 +41,8 @@ class CandidateEM(SoftmaxRegions):
     ridge : the weight of ½‖w‖² against the summed loss of the regions; None chooses it by
         cross-validated top-k accuracy.
     folds : number of folds to choose the ridge.
-    tol : stop if an iteration of EM improves the objective by less than this fraction.
-    max_iter : largest number of iterations of EM.
+    tol : stop if an iteration of EM improves the objective by less than this fraction; None is 0.001.
+    max_iter : largest number of iterations of EM; None is 100.
     random_state : the assignment of pictures to folds; nothing else is random.
 
     Attributes
@@ -69,20 +69,8 @@ class CandidateEM(SoftmaxRegions):
 
     SCHEMA: ClassVar[dict[str, Any]] = {**SoftmaxRegions.SCHEMA, "history_": Array(("iterations",))}
 
-    def __init__(
-        self,
-        *,
-        ridge: float | None = None,
-        folds: int = 3,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        random_state: Any = 0,
-    ) -> None:
-        self.ridge = ridge
-        self.folds = folds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    own_tol: ClassVar[float] = 0.001
+    own_max_iter: ClassVar[int] = 100
 
     def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
         # The first M-step is convex: the weights of another ridge save time and lead to the same optimum.
@@ -90,10 +78,10 @@ class CandidateEM(SoftmaxRegions):
         weights = first_weights(bags, features) if start is None else start
         weights, _ = fit_softmax(features, targets, weights, ridge, SETTLED, 200)
         history = []
-        for _ in range(self.max_iter):
+        for _ in range(self._max_iter):
             targets, likelihood = posterior(features, targets, weights)
             history.append(likelihood - ridge / 2 * float((weights[:-1] ** 2).sum()))
-            if len(history) > 1 and history[-1] - history[-2] < self.tol * abs(history[-2]):
+            if len(history) > 1 and history[-1] - history[-2] < self._tol * abs(history[-2]):
                 break
             weights, _ = fit_softmax(features, targets, weights, ridge, FLAT, STEPS)
         return weights, {"n_iter_": len(history), "history_": np.array(history)}

@@ -1,6 +1,6 @@
 """MaxPooling: linear scores of regions, trained on the maximum over each picture."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -35,8 +35,9 @@ class MaxPooling(LinearLearner, RegionLearner):
     ridge : the weight of ½‖w‖² against the summed logistic loss; None chooses it by
         cross-validated top-k accuracy.
     folds : number of folds to choose the ridge.
-    tol : a tag has converged if its largest gradient is below this fraction of its number of pictures.
-    max_iter : largest number of steps per sharpness.
+    tol : a tag has converged if its largest gradient is below this fraction of its number of pictures; None
+        is 0.001.
+    max_iter : largest number of steps per sharpness; None is 100.
     random_state : the assignment of pictures to folds; nothing else is random.
 
     Attributes
@@ -70,30 +71,18 @@ class MaxPooling(LinearLearner, RegionLearner):
     for_regions: ClassVar[bool] = True  # compared where the tags of regions are known
     sharpnesses: ClassVar[tuple[float, ...]] = (1.0, 4.0, np.inf)
 
-    def __init__(
-        self,
-        *,
-        ridge: float | None = None,
-        folds: int = 3,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        random_state: Any = 0,
-    ) -> None:
-        self.ridge = ridge
-        self.folds = folds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    own_tol: ClassVar[float] = 0.001
+    own_max_iter: ClassVar[int] = 100
 
     def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
         # ``start`` is ignored: the local minimum depends on the initial weights, which must not vary.
         tags = bags.captions.toarray().astype(np.float64)
         weights = biases_only(features.width, tags.mean(axis=0))
-        tol = self.tol * (1 + tags.sum(axis=0))
+        tol = self._tol * (1 + tags.sum(axis=0))
         steps = 0
         for sharpness in self.sharpnesses:
             loss = pooled_loss(bags, tags, sharpness)
-            weights, n_iter = minimise(features, loss, weights, ridge, tol, self.max_iter)
+            weights, n_iter = minimise(features, loss, weights, ridge, tol, self._max_iter)
             steps += n_iter
         return weights, {"n_iter_": steps}
 

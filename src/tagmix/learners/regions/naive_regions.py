@@ -1,6 +1,6 @@
 """NaiveRegions: every region gets all tags of its picture as labels."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -47,8 +47,8 @@ class NaiveRegions(SoftmaxRegions):
     ridge : the weight of ½‖w‖² against the summed cross-entropy of the regions; None chooses it by
         cross-validated top-k accuracy.
     folds : number of folds to choose the ridge.
-    tol : stop if the largest gradient of the mean loss is below this value.
-    max_iter : largest number of L-BFGS steps.
+    tol : stop if the largest gradient of the mean loss is below this value; None is 0.0001.
+    max_iter : largest number of L-BFGS steps; None is 200.
     random_state : the assignment of pictures to folds; nothing else is random.
 
     Attributes
@@ -74,24 +74,12 @@ class NaiveRegions(SoftmaxRegions):
     (4, 1)
     """
 
-    def __init__(
-        self,
-        *,
-        ridge: float | None = None,
-        folds: int = 3,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        random_state: Any = 0,
-    ) -> None:
-        self.ridge = ridge
-        self.folds = folds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    own_tol: ClassVar[float] = 0.0001
+    own_max_iter: ClassVar[int] = 200
 
     def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
         weights = first_weights(bags, features) if start is None else start
-        weights, n_iter = fit_softmax(features, shared_tags(bags), weights, ridge, self.tol, self.max_iter)
+        weights, n_iter = fit_softmax(features, shared_tags(bags), weights, ridge, self._tol, self._max_iter)
         return weights, {"n_iter_": n_iter}
 
 

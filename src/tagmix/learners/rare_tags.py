@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from tagmix.arrays import Floats
-from tagmix.evaluation.metrics import per_tag_f1
+from tagmix.evaluation.metrics import default_k, per_tag_f1
 
 SPREAD_POWERS = tuple(round(0.2 * step, 1) for step in range(7))
 # Negative powers compensate where the spread alone corrects too much.
@@ -35,7 +35,7 @@ def rare_tag_weights_of(p: Floats, tags: Floats, seed: int = 0) -> Floats:
     >>> p.argmax(axis=1).tolist(), (p * weights).argmax(axis=1).tolist()
     ([0, 0, 0], [1, 0, 0])
     """
-    k = max(1, min(5, tags.shape[1] // 2))
+    k = default_k(tags.shape[1])
     counts, spreads = tags.sum(axis=0) + 1, np.maximum(p.std(axis=0), LEAST_SPREAD)
     order = np.random.default_rng(seed).permutation(len(p))
     parts = [rows for rows in np.array_split(order, -(-len(p) // AT_A_TIME)) if tags[rows].any()]

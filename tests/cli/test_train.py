@@ -243,7 +243,7 @@ def test_keywords_in_sidecars_and_names_of_folders_are_tags(
 def test_ctrl_c_leaves_no_model_and_no_traceback(album: Path, tmp_path: Path) -> None:
     """A process group of its own, as a terminal makes one; the signal goes to all of it."""
     path, cache = tmp_path / "m.tagmix", tmp_path / "cache"
-    call = ["train", str(album), "-m", str(path), "--cache", str(cache), "--jobs", "2", "--patches", "4000"]
+    call = ["train", str(album), "-m", str(path), "--cache", str(cache), "--jobs", "2", "--patches", "20000"]
     process = subprocess.Popen(
         [sys.executable, "-m", "tagmix", *call],
         stderr=subprocess.PIPE,
@@ -251,11 +251,11 @@ def test_ctrl_c_leaves_no_model_and_no_traceback(album: Path, tmp_path: Path) ->
         text=True,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not list(cache.rglob("*.tagmix")) and time.monotonic() < deadline:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert lines(said)[-1].startswith("tagmix: stopped")

@@ -79,7 +79,7 @@ def test_the_file_keeps_settings_digest_and_place_but_no_weights(stored):
 def test_a_network_that_moved_is_found_by_its_new_place(album, stored, tmp_path):
     shutil.move(tmp_path / "network", tmp_path / "moved")
     back = load(stored)
-    with pytest.raises(NetworkError, match=r"there is none.* give it by --network"):
+    with pytest.raises(NetworkError, match=r"it does not exist.* give it by --network"):
         next(back.annotate([album[0].image]))
     moved = back.with_(network=back.describer.network.found(tmp_path / "moved" / "tiny.toml"))
     assert next(moved.annotate([album[0].image])).tags

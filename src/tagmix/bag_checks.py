@@ -143,8 +143,8 @@ def checked_offsets(offsets: Any, n_regions: int) -> Ints:
     if np.any(np.diff(array.astype(np.int64)) < 0):
         at = int(np.argmax(np.diff(array.astype(np.int64)) < 0))
         raise BagsError(
-            f"offsets must not fall, got {array[at]} then {array[at + 1]} at picture {at}: "
-            "pass running totals, not region numbers."
+            f"offsets must not decrease, got {array[at]} then {array[at + 1]} at picture {at}: "
+            "pass cumulative sums, not region numbers."
         )
     return array.astype(np.int64)
 

@@ -57,7 +57,7 @@ def test_regions_are_named_with_their_place(
     assert run(["annotate", str(album / "images" / "0002.jpg"), "-m", str(model), "--regions", *ALONE]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 2
-    assert all("of it" in line and line.startswith("  ") for line in lines[1:])
+    assert all("% of the photo   " in line and line.startswith("  ") for line in lines[1:])
 
 
 def test_a_photo_that_cannot_be_read_does_not_stop_the_others(

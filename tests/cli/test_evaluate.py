@@ -142,7 +142,7 @@ def test_folds_test_every_picture_and_a_broken_one_is_told(
     out = tmp_path / "out"
     assert run(["evaluate", str(album), "-l", "frequency", "--folds", "3", "--out", str(out), *FEW]) == 0
     said = lines(capsys.readouterr().err)
-    assert said[0] == "1 picture set aside:"
+    assert said[0] == "1 picture skipped:"
     assert "07.png" in said[1]
     results = strictly((out / "results.json").read_text())["results"]
     assert [one["part"] for one in results] == [0, 1, 2]

@@ -152,4 +152,4 @@ def test_a_toml_that_is_missing_is_refused_in_one_line_before_the_album_is_read(
     out = {"train": "-m", "describe": "-b", "evaluate": "--out"}[verb]
     call = [verb, str(tmp_path / "no-album"), out, str(tmp_path / "x"), *QUICK]
     assert run([*call, "--network", str(tmp_path / "none.toml")]) == 1
-    assert "none.toml' cannot be read (there is none)" in one_line_error(capsys)
+    assert "none.toml' cannot be read (it does not exist)" in one_line_error(capsys)

@@ -125,7 +125,7 @@ def test_data_sets_of_the_folder_and_further_albums_are_measured(
     assert run(["reproduce", *call]) == 0
     said = capsys.readouterr()
     told = lines(said.err)
-    assert told[0] == "2 items set aside:"
+    assert told[0] == "2 items skipped:"
     assert "corel5k: " in told[1]
     assert "04.png" in told[1]
     assert told[2].startswith("  tate: ")
@@ -210,7 +210,7 @@ def test_a_network_that_nothing_reads_or_that_is_not_there_is_told(
     ]
     monkeypatch.setattr(Describer, "fit", refuse_to_describe)
     assert run(["reproduce", "flagship", "--network", str(tmp_path / "none.toml"), *out]) == 1
-    assert "none.toml' cannot be read (there is none)" in one_line_error(capsys)
+    assert "none.toml' cannot be read (it does not exist)" in one_line_error(capsys)
 
 
 def test_an_album_may_stand_in_for_a_data_set_that_is_not_there(

@@ -103,7 +103,7 @@ def test_broken_pictures_are_named_at_the_end_and_the_rest_is_learnt(
     path = tmp_path / "m.tagmix"
     assert run(["train", str(tmp_path / "album.jsonl"), "-m", str(path), "--evidence", "0.1", *QUICK]) == 0
     said = capsys.readouterr().err
-    assert "1 picture set aside" in said
+    assert "1 picture skipped" in said
     assert Path(broken).name in said
     assert path.exists()
 
@@ -167,7 +167,7 @@ def test_too_few_pictures_to_choose_from_are_refused_in_one_line_after_the_broke
     (tmp_path / "album.jsonl").write_text("\n".join(json.dumps(entry) for entry in entries))
     assert run(["train", str(tmp_path / "album.jsonl"), "-m", str(tmp_path / "m.tagmix"), *QUICK]) == 1
     said = lines(capsys.readouterr().err)
-    assert said[0] == "4 pictures set aside:"
+    assert said[0] == "4 pictures skipped:"
     assert said[-1].startswith("tagmix: choosing κ needs at least 6 pictures")
 
 
@@ -178,6 +178,25 @@ def test_an_album_that_is_all_test_says_so(
     (tmp_path / "a.jsonl").write_text(json.dumps({"image": "a.jpg", "tags": ["sky"], "split": "test"}))
     assert run(["train", str(tmp_path / "a.jsonl"), "-m", str(tmp_path / "m.tagmix")]) == 1
     assert "marked test" in one_line_error(capsys)
+
+
+def test_an_album_whose_pictures_are_all_missing_is_refused_as_empty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"image": "lost.jpg", "tags": ["sky"]}))
+    assert run(["train", str(tmp_path / "a.jsonl"), "-m", str(tmp_path / "m.tagmix")]) == 1
+    said = lines(capsys.readouterr().err)
+    assert said[0] == "1 problem in the album:"
+    assert said[-1].startswith("tagmix: an album must have pictures, got none that exists: ")
+
+
+def test_a_part_of_an_album_without_parts_is_refused(
+    album: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.jpg").write_bytes((album / "images" / "0000.jpg").read_bytes())
+    (tmp_path / "a.jsonl").write_text(json.dumps({"image": "a.jpg", "tags": ["sky"]}))
+    assert run(["train", str(tmp_path / "a.jsonl"), "-m", str(tmp_path / "m.tagmix"), "--split", "x"]) == 1
+    assert "split must not be given for an album without parts, got 'x'" in one_line_error(capsys)
 
 
 def test_a_usual_cache_that_cannot_be_made_is_done_without(

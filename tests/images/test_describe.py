@@ -237,7 +237,7 @@ def test_a_broken_file_is_set_aside_and_named_once(copied, n_jobs):
     assert [problem.source for problem in problems] == [copied[n].image for n in (0, 1, 3)]
     gone, no_picture, is_folder = lines = [str(problem) for problem in problems]
     names = [str(copied[n].image) for n in (0, 1, 3)]
-    assert gone == f"{names[0]}: does not exist, or is gone: check the path."
+    assert gone == f"{names[0]}: does not exist: check the path."
     assert no_picture.startswith(f"{names[1]}: must be one of JPEG")
     assert is_folder.startswith(f"{names[2]}: must be a plain file, got a folder")
     for line, name in zip(lines, names, strict=True):
@@ -257,7 +257,7 @@ def test_a_file_that_may_not_be_read_is_set_aside(album, monkeypatch):
 def test_a_file_name_with_control_characters_makes_one_plain_line(album, tmp_path):
     describer = Describer.paper(**SMALL).fit(album)
     (problem,) = describer.describe([tmp_path / "a\n\x1b[2Jb.jpg"])
-    assert str(problem).startswith(str(tmp_path) + r"/a\n\x1b[2Jb.jpg: does not exist, or is gone: ")
+    assert str(problem).startswith(str(tmp_path) + r"/a\n\x1b[2Jb.jpg: does not exist: ")
 
 
 def test_bytes_are_described_as_the_file_they_came_from(album, tmp_path):

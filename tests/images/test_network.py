@@ -141,7 +141,7 @@ def refusal(toml):
     [
         ({"model": None}, 'model = "….onnx"'),
         ({"model": 3}, 'model = "….onnx"'),
-        ({"model": "none.onnx"}, "there is none"),
+        ({"model": "none.onnx"}, "it does not exist"),
         ({"sha256": "0" * 64}, "must have sha256 0000"),
         ({"sha256": "short"}, "must have sha256 short"),
         ({"input": None}, "must have 'input'"),
@@ -180,7 +180,7 @@ def test_a_file_that_is_no_toml_is_refused_in_one_line(tmp_path, content):
 
 
 def test_a_toml_that_does_not_exist_is_refused(tmp_path):
-    assert "there is none" in refusal(tmp_path / "gone.toml")
+    assert "it does not exist" in refusal(tmp_path / "gone.toml")
 
 
 @pytest.mark.parametrize("content", [b"", b"no network", bytes(100), b"\x18\x00\x00\x00ORTM" + bytes(64)])

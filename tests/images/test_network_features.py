@@ -127,7 +127,7 @@ def test_a_network_that_vanishes_ends_the_run_with_its_own_error(album, tmp_path
     toml = save_network(tmp_path)
     describer = Describer.paper(**SMALL, network=toml, n_jobs=2).fit(album)
     (tmp_path / "tiny.onnx").unlink()
-    with pytest.raises(NetworkError, match="there is none"):
+    with pytest.raises(NetworkError, match="it does not exist"):
         describer.transform(album)
 
 

@@ -247,7 +247,7 @@ def test_what_cannot_be_read_as_a_picture_file_says_why_without_its_name(tmp_pat
     monkeypatch.setattr("tagmix.images.process_pool.MAX_BYTES", 4)
     os.mkfifo(tmp_path / "pipe.jpg")
     for name, reason in {
-        "gone.jpg": "does not exist, or is gone: ",
+        "gone.jpg": "does not exist: ",
         "": "must be a plain file, got a folder, pipe or device: ",
         "pipe.jpg": "must be a plain file, got a folder, pipe or device: ",
         "large.jpg": "must have at most 4 bytes, got 5: ",

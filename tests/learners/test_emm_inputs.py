@@ -129,7 +129,7 @@ def test_bags_of_another_vocabulary_are_refused(plain, test):
     counts = test.views["words"]
     narrower = Bags(counts[:, :-1], test.offsets)
     refused(
-        r"knows 60 words in view 'words', these bags have 59",
+        r"has 60 words in view 'words', these bags have 59",
         lambda: plain.predict_proba(narrower),
         BagsError,
     )
@@ -148,7 +148,7 @@ def test_captions_by_other_tags_are_refused_where_captions_are_read(plain, test)
         refused(
             r"tag 0 is 'tag0', that of these bags 'tag1'.*their order", lambda r=read: r(swapped), BagsError
         )
-        refused(r"knows 10 tags, these bags carry 2", lambda r=read: r(fewer), BagsError)
+        refused(r"has 10 tags, these bags have 2", lambda r=read: r(fewer), BagsError)
         refused(r"these bags have no tags, and this call", lambda r=read: r(test.with_tags(None)), BagsError)
     plain.predict_proba(swapped)  # where they are not, they do not matter
 

@@ -16,7 +16,7 @@ VERBS = {
     "annotate": "Tag photos, and the regions in them, with a trained model.",
     "describe": "Turn an album into bags of visual words, for the Python library.",
     "evaluate": "Compare learners on an album and write a page.",
-    "network": "Make a ready network, whose features describe regions beside the words.",
+    "network": "Download a network whose features describe regions in addition to words.",
     "reproduce": "Repeat the paper's experiments and write a page.",
     "demo": "Run all steps on a drawn album and write a page.",
 }
@@ -53,8 +53,7 @@ class _Verbs(click.Group):
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tagmix", message="%(prog)s %(version)s")
 def tagmix() -> None:
-    """Learn tags from pictures that carry them only as a whole, and give them back for new pictures and for
-    every region in them.
+    """Learn tags from tagged pictures, and predict the tags of new pictures and of each of their regions.
 
     \b
     Examples:

@@ -19,12 +19,14 @@ from tagmix.images.sources import Problem
 @click.command("annotate", short_help="tag photos")
 @click.argument("photos", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--model", "-m", type=click.Path(path_type=Path), required=True, help="What `train` wrote.")
-@click.option("--top", type=click.IntRange(1), help="Show this many tags, instead of those worth showing.")
+@click.option(
+    "--top", type=click.IntRange(1), help="Print this many tags, instead of those above the threshold."
+)
 @click.option("--regions", is_flag=True, help="Also print the regions of each photo.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per photo, each on a line.")
 @click.option(
     "--network", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
-    help="The network that the model was trained with.  [default: at its place then]",
+    help="The network that the model was trained with.  [default: the path at training]",
 )  # fmt: skip
 @jobs
 @cache
@@ -42,7 +44,7 @@ def command(
 ) -> None:
     """Print the tags of PHOTOS (files or folders) with their probabilities, most probable first.
 
-    Without --top only tags worth showing are printed: those above a threshold that `train` chose by
+    Without --top only the tags above a threshold are printed, one that `train` chose by
     cross-validation so that at least six in ten shown tags are right. Photos that cannot be read are listed
     on stderr and the exit status is 1; all others are annotated.
 
@@ -116,7 +118,8 @@ def _text(annotation: Annotation, regions: bool, top: int | None) -> str:
     lines = [f"{printable(annotation.source)}: {', '.join(tags) or 'nothing sure enough (see --top)'}"]
     if regions:
         for region in sorted(annotation.regions, key=lambda r: -r.area):
-            lines.append(f"  {where(region):<13} {region.area:>4.0%} of it   {printable(region.tags[0][0])}")
+            tag = printable(region.tags[0][0])
+            lines.append(f"  {where(region):<13} {region.area:>4.0%} of the photo   {tag}")
     return "\n".join(lines)
 
 

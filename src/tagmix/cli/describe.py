@@ -35,7 +35,7 @@ def command(
     check_writable(path, is_stored)
     describer = describer_of(describing)
     found = album_of(album, subfolders, captions)
-    report_problems(found.problems, "album line")
+    report_problems(found.problems, "problem", "in the album")
     part = found.split(split) if split else found
     with bars() as report_progress:
         describer.fit(part, progress=report_progress)

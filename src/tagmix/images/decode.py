@@ -138,7 +138,7 @@ def _opened(source: Source, max_pixels: int | None) -> Iterator[Image.Image]:
     except Exception as error:  # codecs raise almost any exception on damaged files
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise ImageError(
-            f"{name} must be a whole, undamaged picture, got: {reason}; save it anew."
+            f"{name} must be a whole, undamaged picture, got: {reason}; save it again."
         ) from error
 
 
@@ -175,7 +175,7 @@ def _formats(head: bytes, name: str) -> tuple[str, ...]:
 def _check_size(size: tuple[int, int], max_pixels: int | None, name: str) -> None:
     width, height = size
     if width < 1 or height < 1:
-        raise ImageError(f"{name} must have at least one pixel, got {width} × {height}: save it anew.")
+        raise ImageError(f"{name} must have at least one pixel, got {width} × {height}: save it again.")
     if max_pixels is not None and width * height > max_pixels:
         raise ImageError(
             f"{name} must have at most {max_pixels:,} pixels, got {width:,} × {height:,}: shrink it, or "

@@ -115,7 +115,7 @@ def bytes_of(path: Path, most: int) -> bytes:
     try:
         return read_limited(path, most)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or (str(error) if path.exists() else "there is none")
+        reason = getattr(error, "strerror", None) or (str(error) if path.exists() else "it does not exist")
         raise NetworkError(f"{shown(path)} cannot be read ({reason}): check the path.") from error
 
 

@@ -55,7 +55,7 @@ def read_content(path: Path) -> bytes:
         plain = stat.S_ISREG(status.st_mode)  # a pipe would wait for ever, a device never end
         content = path.read_bytes() if plain and status.st_size <= MAX_BYTES else b""
     except FileNotFoundError as error:
-        raise ImageError("does not exist, or is gone: check the path.") from error
+        raise ImageError("does not exist: check the path.") from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a possible name"
         raise ImageError(f"cannot be read: {reason}; check name and permissions.") from error

@@ -181,8 +181,8 @@ class EMM(MixtureEstimator):
         if len(bags) < 2 * folds:
             warnings.warn(
                 f"{folds} calibration folds need at least {2 * folds} pictures with tags and regions, got "
-                f"{len(bags)}, so that predict and predict_marginals are left out: lower calibration_folds "
-                "(0 if you only rank), or add pictures.",
+                f"{len(bags)}, so predict and predict_marginals are not available: lower "
+                "calibration_folds (0 if you only rank), or add pictures.",
                 UserWarning,
                 stacklevel=3,
             )

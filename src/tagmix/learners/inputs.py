@@ -105,7 +105,7 @@ def check_vocabulary(bags: Bags, widths: dict[str, int], dense: Collection[str] 
         if got != width:
             what = "dimensions" if view in dense else "words"
             raise BagsError(
-                f"the model knows {width} {what} in view {view!r}, these bags have {got}: describe them with "
+                f"the model has {width} {what} in view {view!r}, these bags have {got}: describe them with "
                 "the vocabulary of the training pictures."
             )
 
@@ -118,7 +118,7 @@ def check_tags(bags: Bags, names: Sequence[str]) -> None:
         )
     if bags.n_tags != len(names):
         raise BagsError(
-            f"the model knows {len(names)} tags, these bags carry {bags.n_tags}: use those of the training."
+            f"the model has {len(names)} tags, these bags have {bags.n_tags}: use those of the training."
         )
     own = bags.tag_names or ()
     for column, (expected, got) in enumerate(zip(names, own, strict=True)):

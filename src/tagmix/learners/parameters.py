@@ -125,9 +125,7 @@ def checked_evidence(evidence: Any, views: Mapping[str, Any]) -> dict[str, float
                 f"{name!r} is a linear scorer of embeddings, view {view!r} has word counts: leave it out."
             )
         if not is_number(value, 0, 1) or value == 0:
-            raise ParameterError(
-                f"evidence must be above 0 and at most 1, got {value!r}: 1 is the paper, less doubts more."
-            )
+            raise ParameterError(f"evidence must be above 0 and at most 1, got {value!r}: 1 is the paper's.")
     if not kappa:
         raise ParameterError(f"evidence must name at least one view of {list(views)}, got none: add one.")
     return {name: float(value) for name, value in kappa.items()}

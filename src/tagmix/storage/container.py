@@ -131,7 +131,7 @@ def _read_manifest(stream: BufferedReader, size: int, file: str) -> Manifest:
 
 def _check_format(header: bytes, file: str) -> None:
     if not header.startswith(MAGIC):
-        raise ModelFileError(f"{file} is not a tagmix file: give one that tagmix has saved")
+        raise ModelFileError(f"{file} is not a tagmix file: pass a file that tagmix saved")
     # A header cut before its format byte is reported by the check of its length.
     found = header[len(MAGIC)] if len(header) > len(MAGIC) else FORMAT
     if found > FORMAT:

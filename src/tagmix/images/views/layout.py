@@ -29,7 +29,7 @@ class Layout(View):
 
     layout: bool = setting(
         True, paper=False, option="--layout",
-        help="Use which colours lie high, in the middle and low, for the whole picture.",
+        help="Describe the whole picture by its colours at the top, in the middle and at the bottom.",
     )  # fmt: skip
 
     @property

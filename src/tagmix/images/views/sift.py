@@ -52,7 +52,7 @@ class Sift(WordView):
         low=1,
         high=10,
         option="--nearest",
-        help="How many of its nearest SIFT words a patch counts.",
+        help="Number of nearest SIFT words counted per patch.",
     )
 
     @property

@@ -154,7 +154,8 @@ class KernelRidge(PictureLearner):
     def _scores(self, bags: Bags) -> Floats:
         out = np.empty((len(bags), len(self.means_)))
         for rows, apart in self._apart(bags):
-            out[rows] = np.exp(-apart) @ self.coefficients_ + self.means_
+            kernel = np.exp(np.negative(apart, out=apart), out=apart)
+            out[rows] = kernel @ self.coefficients_ + self.means_
         return out
 
     def _apart(self, bags: Bags) -> Iterator[tuple[slice, Floats]]:

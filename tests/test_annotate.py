@@ -1,6 +1,7 @@
 """From photos to tags in Python: what an annotation holds, what is refused, and files of strangers."""
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,25 @@ def test_regions_carry_the_models_tags_their_boxes_and_areas(album: Album, train
         assert max(x + width, y + height) <= 1 + 1e-6
 
 
+def test_each_region_has_its_own_box(album: Album, training: Training) -> None:
+    photos = [item.image for item in album][:3]
+    described = training.annotator.describer.describe(photos)
+    for annotation, picture in zip(training.annotator.annotate(photos), described, strict=True):
+        expected = [picture.box_of(n) for n in range(picture.n_regions)]  # type: ignore[union-attr]
+        assert [(region.box, region.area) for region in annotation.regions] == expected  # type: ignore[union-attr]
+
+
+def test_a_tag_at_its_threshold_is_shown(album: Album, training: Training) -> None:
+    annotator = training.annotator
+    bags = annotator.describer.transform(album[:1]).bags
+    (p,) = annotator.model.predict_marginals(bags)
+    model = copy(annotator.model)
+    assert model.calibration_ is not None
+    model.calibration_ = model.calibration_._replace(thresholds=p)
+    assert model.predict(bags).all()
+    assert Annotator(annotator.describer, model).judge(bags)[1].all()
+
+
 def test_photos_that_cannot_be_read_are_problems_in_their_place_in_every_chunk(
     album: Album, training: Training, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,14 +121,32 @@ def test_bytes_are_annotated_as_their_file_is(album: Album, training: Training) 
     assert bare[1:] == named[1:] == file[1:]
 
 
+@pytest.mark.parametrize(
+    "sources",
+    ["beach.jpg", b"bytes", Path("beach.jpg"), PictureBytes("beach", b"bytes"), iter([b"bytes"]), None]
+    + [[one] for one in (None, 3, bytearray(b"bytes"), ("beach", b"bytes"), PictureBytes("beach", None))],
+)
+def test_what_is_no_list_of_pictures_is_refused_in_one_line(training: Training, sources: object) -> None:
+    for ask in (training.annotator.annotate, training.annotator.describer.describe):
+        with pytest.raises(ParameterError, match=r"^(pictures must be a list|a picture must be a path)"):
+            list(ask(sources))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("how", [{"k": 0}, {"region_k": 0}])
+def test_no_tags_are_refused_before_any_picture_is_read(training: Training, how: dict[str, int]) -> None:
+    with pytest.raises(ParameterError, match="k must be a whole number >= 1, got 0"):
+        list(training.annotator.annotate([b"no picture"], **how))
+
+
 def test_two_threads_share_an_annotator(album: Album, training: Training, tmp_path: Path) -> None:
     photos = [item.image for item in album]
     parts = [photos[:10], [tmp_path / "gone.jpg", *photos[10:20]], photos[5:15], [b"none", *photos[:3]]]
     one_by_one = [list(training.annotator.annotate(part)) for part in parts]
-    state = dict(vars(training.annotator.describer))
+    state, own = dict(vars(training.annotator.describer)), dict(vars(training.annotator))
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda part: list(training.annotator.annotate(part)), parts)) == one_by_one
     assert vars(training.annotator.describer) == state
+    assert vars(training.annotator) == own
 
 
 def test_an_annotator_with_other_processes_and_cache_leaves_the_first_as_it_was(
@@ -125,6 +163,14 @@ def test_an_annotator_from_a_file_says_the_same(album: Album, training: Training
     back = load(stored)
     photos = [item.image for item in album][:5]
     assert list(back.annotate(photos)) == list(training.annotator.annotate(photos))
+
+
+def test_kernels_that_do_not_exist_are_not_blamed_on_the_file(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAGMIX_KERNELS", "quantum")
+    with pytest.raises(ParameterError, match=r"^TAGMIX_KERNELS must be one of"):
+        load(stored)
 
 
 def test_a_mirrored_annotator_comes_back_mirrored(album: Album, tmp_path: Path) -> None:

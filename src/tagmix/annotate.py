@@ -10,10 +10,10 @@ from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.datasets import Album
 from tagmix.errors import AlbumError
-from tagmix.evaluation.metrics import top_tags
+from tagmix.evaluation.metrics import check_k, top_tags
 from tagmix.images.describe import Described, Describer, Progress
 from tagmix.images.picture import QuantisedPicture
-from tagmix.images.sources import Problem, Source, name_of
+from tagmix.images.sources import Problem, Source, check_sources, name_of
 from tagmix.learners.context_emm import ContextEMM
 from tagmix.learners.mixture import MixtureEstimator
 
@@ -91,6 +91,9 @@ class Annotator:
         described in parallel if the describer has several processes. Memory does not grow with their number.
         ``progress`` is called with ("pictures", done, of).
         """
+        check_sources(sources)
+        check_k(k)
+        check_k(region_k)
         for start in range(0, len(sources), CHUNK):
             part = sources[start : start + CHUNK]
             report = None if progress is None else _shifted(progress, start, len(sources))

@@ -10,6 +10,7 @@ from tagmix.images.config import DescriberConfig
 from tagmix.images.describe import Describer
 from tagmix.images.quantise import word_views
 from tagmix.images.vocabulary import Vocabulary
+from tagmix.kernels import active
 from tagmix.learners import EMM, ContextEMM, serialise
 from tagmix.learners.mixture import MixtureEstimator
 
@@ -59,6 +60,7 @@ def save(describer: Describer, model: MixtureEstimator, path: Path) -> None:
 def load(contents: storage.Contents, file: str) -> tuple[Describer, MixtureEstimator]:
     """Return what ``save`` wrote, every part checked."""
     fields: Any = contents.fields
+    active()  # what is wrong with the environment is not the file's fault
     try:
         config = DescriberConfig.from_plain(fields["describer"])
         describer = Describer.of(config, _vocabularies(config, contents.arrays))

@@ -185,7 +185,7 @@ def test_truth_that_names_no_column_is_refused(truth, message):
         region_top_k_accuracy(truth, np.ones((2, 3)))
 
 
-@pytest.mark.parametrize("k", [0, -3, 2.5, None])
+@pytest.mark.parametrize("k", [0, -3, 2.5, None, True])
 def test_k_that_is_no_number_of_tags_is_refused(k):
     with pytest.raises(ParameterError, match=r"k must be a whole number >= 1, got .*: pass 1 or more"):
         top_tags(np.ones((1, 2)), k)

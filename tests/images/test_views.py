@@ -14,6 +14,8 @@ from tagmix.images.config import DescriberConfig
 from tagmix.images.settings import about, setting, settings_of
 from tagmix.images.views import PICTURE_VIEWS, REGION_VIEWS, VIEWS, View
 from tagmix.images.views.base import stack
+from tagmix.images.views.place import CELLS
+from tagmix.images.vocabulary import Vocabulary
 
 QUICK = ["--words", "20", "--colours", "6", "--patches", "80", "--jobs", "1", "--evidence", "0.1"]
 
@@ -140,3 +142,13 @@ def test_a_config_comes_back_from_its_plain_values():
     for wrong in ({"views": {"smell": {}}}, {"views": {}, "smell": 3}):
         with pytest.raises(ParameterError, match="got 'smell'"):
             DescriberConfig.from_plain(wrong)
+
+
+def test_arrays_from_a_cache_are_sound_up_to_the_last_word_and_the_last_cell():
+    words = {
+        name: Vocabulary(np.zeros((7, VIEWS[name].dimensions), np.float32)) for name in ("sift", "colour")
+    }
+    for name, n in {"sift": 7, "colour": 7, "place": CELLS, "layout": CELLS}.items():
+        array = "place" if name == "layout" else name
+        assert VIEWS[name]().sound({array: np.array([0, n - 1])}, words)
+        assert not VIEWS[name]().sound({array: np.array([0, n])}, words)

@@ -20,6 +20,7 @@ from tagmix import (
     ParameterError,
     storage,
 )
+from tagmix.evaluation.folds import duplicate_groups
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners import context_emm
 from tagmix.learners.context.agreement import POWERS
@@ -201,6 +202,7 @@ LIES = {
     "fewer tags": lambda f, a: expert(f)["tag_names"].pop(),
     "a power of a million": lambda f, a: f["learnt"].update(power_=1e6),
     "no power": lambda f, a: f["learnt"].pop("power_"),
+    "a power that is no number": lambda f, a: f["parameters"].update(context_power="much"),
     "no prior": lambda f, a: f["learnt"].pop("prior_"),
     "another context named": lambda f, a: f["parameters"].update(context="linear"),
     "no context named": lambda f, a: f["parameters"].update(context=None),
@@ -411,6 +413,7 @@ def test_fewer_pictures_than_the_folds_need_are_refused_unless_kappa_is_given(pl
     with pytest.raises(BagsError, match=r"choosing κ needs at least 6 pictures .* got 5"):
         ContextEMM().fit(planted[0][:5])
     assert ContextEMM(**KAPPA).fit(planted[0][:5]).choice_ is None
+    assert ContextEMM(context="neighbours", max_iter=2, tol=0.1).fit(planted[0][:6]).choice_ is not None
 
 
 def test_no_fold_of_the_choice_of_kappa_separates_duplicates(planted, monkeypatch):
@@ -428,3 +431,33 @@ def test_no_fold_of_the_choice_of_kappa_separates_duplicates(planted, monkeypatc
     assert len(np.unique(groups)) == 20
     assert len(folds) == 3
     assert not any(np.isin(groups[fold.train], groups[fold.test]).any() for fold in folds)
+
+
+def test_no_fold_of_tau_and_of_the_calibration_separates_duplicates(planted, monkeypatch):
+    folds, groups = [], []
+    train, calibrate = context_emm.train_folds, context_emm.fit_calibration
+    monkeypatch.setattr(context_emm, "train_folds", lambda *how: folds.extend(how[2]) or train(*how))
+    monkeypatch.setattr(context_emm, "fit_calibration", lambda *how: groups.extend(how[2]) or calibrate(*how))
+    once = planted[0][:12]
+    ContextEMM(**KAPPA, context="neighbours", max_iter=2, tol=0.1).fit(Bags.concat([once, once]))
+    assert len(folds) == 3
+    assert not any(np.isin(fold.train % 12, fold.test % 12).any() for fold in folds)
+    assert groups[:12] == groups[12:]
+    assert len(set(groups)) == 12
+
+
+def test_duplicates_are_known_among_some_pictures_of_many_too(planted, monkeypatch):
+    seen = []
+
+    class Spy(context_emm.KappaSearch):
+        def __init__(self, bags, prior, *how):
+            super().__init__(bags, prior, *how)
+            seen.append((prior.groups, duplicate_groups(bags)))
+
+    monkeypatch.setattr(context_emm, "KappaSearch", Spy)
+    monkeypatch.setattr("tagmix.learners.context.prior.MOST_SCORES", 25 * 9)
+    once = planted[0][:20]
+    ContextEMM(context="neighbours", max_iter=2, tol=0.1).fit(Bags.concat([once, once]))
+    groups, expected = seen[0]
+    assert len(groups) == 25
+    np.testing.assert_array_equal(groups[:, None] == groups, expected[:, None] == expected)

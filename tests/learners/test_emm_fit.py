@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from tagmix import EMM, Bags
+import tagmix
+from tagmix import EMM, Bags, ParameterError
 from tagmix.learners import em, parameters
 from tagmix.model.params import Settings
 
@@ -142,10 +143,14 @@ def test_reference_and_compiled_kernels_agree(steady, train, test, supervision, 
     assert_close(compiled, reference, test, rtol=1e-9)
 
 
-def test_kernels_that_do_not_exist_are_refused(train, monkeypatch):
+def test_kernels_that_do_not_exist_are_refused_and_no_file_is_blamed(plain, train, monkeypatch, tmp_path):
+    plain.save(tmp_path / "m.tagmix")
     monkeypatch.setenv("TAGMIX_KERNELS", "quantum")
-    with pytest.raises(ValueError, match="TAGMIX_KERNELS must be one of compiled, reference, got 'quantum'"):
+    message = "^TAGMIX_KERNELS must be one of compiled, reference, got 'quantum'"
+    with pytest.raises(ParameterError, match=message):
         EMM(**LIKELIHOOD).fit(train)
+    with pytest.raises(ParameterError, match=message):
+        tagmix.load(tmp_path / "m.tagmix")
 
 
 @pytest.mark.parametrize("supervision", ["hard", 1.0])

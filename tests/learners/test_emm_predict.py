@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tagmix import EMM, Bags, ParameterError, load, planted_topics, sample_bags, top_k_accuracy
+from tagmix.model.predict import infer
 
 LIKELIHOOD = {"learning": "likelihood", "calibration_folds": 0}
 WAYS = [{}, {"inference": "map"}, {"supervision": 1.0}]
@@ -123,6 +124,9 @@ def test_the_planted_words_of_a_tag_speak_for_it(plain, test):
 
 def test_n_words_limits_the_words(plain, test):
     assert all(len(why.words["words"]) <= 2 for why in plain.explain(test, 0, n_words=2))
+    for wrong in (-3, 1.5, "all"):
+        with pytest.raises(ParameterError, match="n_words must be a whole number"):
+            plain.explain(test, 0, n_words=wrong)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +137,7 @@ def test_n_words_limits_the_words(plain, test):
         (10, r"a name or an index from 0 to 9, got 10"),
         (-1, r"a name or an index from 0 to 9, got -1"),
         (1.5, r"a name or an index from 0 to 9, got 1.5"),
+        (True, r"a name or an index from 0 to 9, got True"),
     ],
 )
 def test_a_tag_that_the_model_does_not_know_is_refused(plain, test, tag, message):
@@ -214,3 +219,9 @@ def test_threads_of_a_fitted_model_may_change():
     before = emm.predict_proba(bags)
     np.testing.assert_array_equal(emm.set_params(n_jobs=2).predict_proba(bags), before)
     assert emm.settings_.n_threads == 2
+
+
+def test_shares_of_map_inference_add_up_to_the_whole_picture(plain, test):
+    held = infer(test, plain.params_, plain.settings_, "map").held
+    np.testing.assert_allclose(held.sum(axis=1), 1.0, rtol=1e-3)
+    assert np.ptp(plain.params_.rates) > 0.01

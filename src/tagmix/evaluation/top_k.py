@@ -13,7 +13,7 @@ from tagmix.evaluation.blocks import Parts, checked, dense, indicator, known, qu
 
 def check_k(k: Any) -> None:
     """Refuse an invalid number of tags."""
-    if not isinstance(k, Integral) or k < 1:
+    if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
         raise ParameterError(f"k must be a whole number >= 1, got {k!r}: pass 1 or more.")
 
 

@@ -18,7 +18,7 @@ from tagmix.images.network import Network
 from tagmix.images.picture import QuantisedPicture
 from tagmix.images.process_pool import Failure, count_processes, map_files
 from tagmix.images.quantise import Quantiser, examples_of, word_views
-from tagmix.images.sources import Problem, Source, problem_of
+from tagmix.images.sources import Problem, Source, check_sources, problem_of
 from tagmix.images.views import Vocabularies
 from tagmix.images.views.network import NetworkView
 from tagmix.images.vocabulary import Vocabulary, keep_vocabulary
@@ -177,6 +177,7 @@ class Describer:
         """
         if not hasattr(self, "vocabularies_"):
             raise ParameterError("the describer has no words yet: fit it on an album first.")
+        check_sources(sources)
         quantiser = Quantiser.of(self.config, self.vocabularies_, self.cache)
         return self._run("pictures", quantiser, sources, progress)
 

@@ -1,10 +1,11 @@
 """Sources of pictures: files, or bytes with a name; and the problem of one that cannot be used."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from tagmix.errors import printable
+from tagmix.errors import ParameterError, printable
 from tagmix.images.process_pool import read_content
 
 
@@ -40,6 +41,26 @@ class Problem(NamedTuple):
 def problem_of(source: Source, reason: str) -> Problem:
     """Return the problem of a source, its reason without the name that ``decode`` gives to bytes."""
     return Problem(name_of(source), reason.removeprefix(BYTES))
+
+
+def check_sources(sources: Any) -> None:
+    """Refuse one source where several are expected, and what is no source."""
+    if _is_source(sources) or not isinstance(sources, Sequence):
+        raise ParameterError(
+            f"pictures must be a list of paths or bytes, got {type(sources).__name__}: put them into a list."
+        )
+    for source in sources:
+        if not _is_source(source):
+            raise ParameterError(
+                "a picture must be a path, bytes, or PictureBytes of a name and bytes, got "
+                f"{source!r:.60}: convert it, for example with bytes()."
+            )
+
+
+def _is_source(source: Any) -> bool:
+    if isinstance(source, PictureBytes):
+        return isinstance(source.name, str) and isinstance(source.content, bytes)
+    return isinstance(source, str | bytes | os.PathLike)
 
 
 def name_of(source: Source) -> Path | str:

@@ -4,6 +4,8 @@ import os
 from importlib import import_module
 from types import ModuleType
 
+from tagmix.errors import ParameterError
+
 KERNELS = ("compiled", "reference")
 # For debugging: TAGMIX_KERNELS=reference runs the definition, hundreds of times slower.
 VARIABLE = "TAGMIX_KERNELS"
@@ -13,5 +15,5 @@ def active() -> ModuleType:
     """Return the kernels that new models compute with: compiled, unless the environment says otherwise."""
     name = os.environ.get(VARIABLE, KERNELS[0])
     if name not in KERNELS:
-        raise ValueError(f"{VARIABLE} must be one of {', '.join(KERNELS)}, got {name!r:.60}: unset it.")
+        raise ParameterError(f"{VARIABLE} must be one of {', '.join(KERNELS)}, got {name!r:.60}: unset it.")
     return import_module(f"tagmix.kernels.{name}")

@@ -20,6 +20,7 @@ from tagmix.evaluation import metrics
 from tagmix.learners import serialise
 from tagmix.learners.base import BagsEstimator
 from tagmix.learners.calibrate import Calibration
+from tagmix.learners.checks import check_number
 from tagmix.learners.em import shard_size
 from tagmix.learners.explain import Explainer, Explanation
 from tagmix.learners.inputs import as_bags, check_tags, check_vocabulary
@@ -149,6 +150,7 @@ class MixtureEstimator(BagsEstimator, ABC):
         """Return, per picture, which regions, which words and how much context spoke for ``tag``."""
         bags = self._checked(X)
         column = tag_column(self.tag_names_, tag)
+        check_number("n_words", n_words, 0, 10**9, whole=True, way_out="the default is 10.")
         explainer = Explainer(self._instances(), self.settings_, column, self.tag_names_[column])
         answers = []
         for part in self._explain(bags):
@@ -251,7 +253,7 @@ def tag_column(names: tuple[str, ...], tag: str | int) -> int:
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "choose one of tag_names_."
             raise ParameterError(f"the tag must be one of the model's {len(names)}, got {tag!r}: {hint}")
         return names.index(tag)
-    if not isinstance(tag, Integral) or not 0 <= tag < len(names):
+    if not isinstance(tag, Integral) or isinstance(tag, bool) or not 0 <= tag < len(names):
         raise ParameterError(
             f"a tag must be a name or an index from 0 to {len(names) - 1}, got {tag!r}: see tag_names_."
         )

@@ -114,6 +114,12 @@ def n_threads_of(n_jobs: int | None) -> int:
 def checked_evidence(evidence: Any, views: Mapping[str, Any]) -> dict[str, float]:
     """Return κ of each instance model by name; "view:linear" is the linear scorer of a view of embeddings."""
     kappa = dict(evidence) if isinstance(evidence, Mapping) else dict.fromkeys(views, evidence)
+    taken = next((view for view in views if view.endswith(LINEAR)), None)
+    if taken is not None:
+        raise ParameterError(
+            f"the view {taken!r:.60} is called like the linear scorer of another one: rename it, so that it "
+            f"does not end in {LINEAR!r}."
+        )
     for name, value in kappa.items():
         view = view_of(name)
         if view not in views:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tagmix import storage
 from tagmix.bag_checks import checked_names
 from tagmix.errors import ModelFileError, ParameterError, TagmixError
+from tagmix.kernels import active
 from tagmix.learners.schema import Arrays, Dimensions
 
 # They belong to a run, not to what was learnt; memory is this machine's, not the file's.
@@ -29,6 +30,7 @@ def save(learner: Any, path: Path) -> None:
 
 def load(kind: type, contents: storage.Contents, file: str) -> Any:
     """Return the learner that ``save`` wrote, every part checked."""
+    active()  # what is wrong with the environment is not the file's fault
     try:
         return unpack(kind, contents.fields, contents.arrays)
     except DAMAGE as error:

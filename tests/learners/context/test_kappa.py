@@ -9,7 +9,7 @@ from tagmix.learners.context import kappa
 from tagmix.learners.context.agreement import Trial
 from tagmix.learners.context.kappa import KappaSearch, most_tried
 from tagmix.learners.context.prior import PriorOfTraining
-from tagmix.learners.context.regions import RegionTrainer
+from tagmix.learners.context.regions import RegionTrainer, train_folds
 from tagmix.model.params import Settings
 
 
@@ -157,3 +157,24 @@ def test_no_setting_is_scored_twice(pictures):
     assert len(found.tried) <= most_tried(2)
     assert found.value == max(score for _, score in found.tried if score <= found.value)
     assert set(found.setting) <= {"net", "net:linear", "words"}
+
+
+def test_models_of_a_fold_are_asked_about_the_pictures_that_they_have_not_seen(pictures, monkeypatch):
+    asked = []
+    ask = kappa.try_powers
+    monkeypatch.setattr(
+        kappa, "try_powers", lambda *how: asked.extend(fold.test.tolist() for fold in how[2]) or ask(*how)
+    )
+    search = searching(pictures)
+    search.trial({"words": 0.3})
+    assert asked == [fold.test.tolist() for fold in search.folds]
+
+
+def test_region_models_of_folds_have_not_seen_their_pictures(pictures):
+    search = searching(pictures)
+    for found, (train, test) in zip(
+        train_folds(search.bags, search.trainer, search.folds), search.folds, strict=True
+    ):
+        expected = search.trainer.fit(search.bags[train]).instances["words"]
+        np.testing.assert_array_equal(found.model.instances["words"].mu, expected.mu)
+        np.testing.assert_array_equal(found.test, np.sort(test))

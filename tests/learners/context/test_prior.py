@@ -94,3 +94,11 @@ def test_pictures_that_nobody_can_tell_apart_have_the_shares_of_their_tags(n):
     prior, held_out = prior_of("kernel", bags)
     assert (held_out.logits.argmax(axis=1) == tags.argmax(axis=1)).mean() <= 0.5
     np.testing.assert_allclose(prior.logits(bags), 0.0, atol=0.2)
+
+
+def test_asking_an_expert_by_folds_leaves_it_fitted_to_all_pictures(thrice):
+    bags, _ = thrice
+    (expert,) = fit_experts("linear", bags, 0)
+    before = expert.decision_scores(bags)
+    fit_prior([expert], bags, 0)
+    np.testing.assert_array_equal(expert.decision_scores(bags), before)

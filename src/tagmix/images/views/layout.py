@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tagmix.arrays import Floats
-from tagmix.images.cache import Arrays, Form
-from tagmix.images.picture import QuantisedPicture, SampledPicture
+from tagmix.images.picture import QuantisedPicture
 from tagmix.images.settings import setting
-from tagmix.images.views.base import View, Vocabularies
+from tagmix.images.views.base import Vocabularies
 from tagmix.images.views.colour import COLOUR
-from tagmix.images.views.place import COLUMNS, PLACE, are_cells, cell_form, cells_of
+from tagmix.images.views.place import COLUMNS, PLACE, CellView
 
 LAYOUT = "layout"
 # The first row of the middle band and that of the lowest, of the eight rows of places.
@@ -20,7 +19,7 @@ BANDS = (3, 5)
 
 
 @dataclass(frozen=True)
-class Layout(View):
+class Layout(CellView):
     """Shares of the colour words in three bands of the picture; it needs the colour words."""
 
     name: ClassVar[str] = LAYOUT
@@ -36,22 +35,6 @@ class Layout(View):
     def on(self) -> bool:
         """Whether the layout is used."""
         return self.layout
-
-    def key(self) -> str:
-        """Return the key of the cells: they are all that is cached."""
-        return PLACE
-
-    def form(self, n_patches: int, n_regions: int, words: Vocabularies) -> Form:
-        """Return one cell per patch; the same array as that of the view of places."""
-        return cell_form(n_patches)
-
-    def describe(self, picture: SampledPicture, words: Vocabularies) -> Arrays:
-        """Return the cell of each patch."""
-        return {PLACE: cells_of(picture)}
-
-    def sound(self, arrays: Arrays, words: Vocabularies) -> bool:
-        """Return whether all are cells of the grid."""
-        return are_cells(arrays)
 
     def picture_views(self, described: Sequence[QuantisedPicture], words: Vocabularies) -> dict[str, Any]:
         """Return the roots of the shares, pictures × (bands × colours)."""

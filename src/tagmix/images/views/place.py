@@ -18,27 +18,12 @@ CELLS = ROWS * COLUMNS
 PLACE = "place"
 
 
-@dataclass(frozen=True)
-class Place(View):
-    """The place of each patch, as a word: one of 8 × 4 cells."""
-
-    name: ClassVar[str] = PLACE
-    regions: ClassVar[tuple[str, ...]] = (PLACE,)
-
-    places: bool = setting(True, paper=False, option="--places", help="Use the place of a region.")
-
-    @property
-    def on(self) -> bool:
-        """Whether places are used."""
-        return self.places
+class CellView(View):
+    """A view that is assembled from the cell of each patch: all of them share one cached array."""
 
     def key(self) -> str:
         """Return the same key for every setting: cells follow from the patches."""
         return PLACE
-
-    def widths(self, words: Vocabularies) -> dict[str, int]:
-        """Return the number of cells."""
-        return {PLACE: CELLS}
 
     def form(self, n_patches: int, n_regions: int, words: Vocabularies) -> Form:
         """Return one cell per patch."""
@@ -51,6 +36,25 @@ class Place(View):
     def sound(self, arrays: Arrays, words: Vocabularies) -> bool:
         """Return whether all are cells of the grid."""
         return are_cells(arrays)
+
+
+@dataclass(frozen=True)
+class Place(CellView):
+    """The place of each patch, as a word: one of 8 × 4 cells."""
+
+    name: ClassVar[str] = PLACE
+    regions: ClassVar[tuple[str, ...]] = (PLACE,)
+
+    places: bool = setting(True, paper=False, option="--places", help="Use the place of a region.")
+
+    @property
+    def on(self) -> bool:
+        """Whether places are used."""
+        return self.places
+
+    def widths(self, words: Vocabularies) -> dict[str, int]:
+        """Return the number of cells."""
+        return {PLACE: CELLS}
 
     def region_views(self, described: Sequence[QuantisedPicture], words: Vocabularies) -> dict[str, Any]:
         """Return how many patches of each region lie in each cell."""

@@ -324,7 +324,7 @@ def wait_until_gone(group):
 def test_ctrl_c_gives_one_interrupt_in_the_parent_and_leaves_no_process(tmp_path):
     with endless_run(tmp_path) as run:
         os.killpg(run.pid, signal.SIGINT)
-        out, err = run.communicate(timeout=300)
+        out, err = run.communicate(timeout=60)
         assert out.splitlines()[-1] == "interrupted"
         assert err == ""
         assert run.returncode == 0
@@ -338,7 +338,7 @@ def test_ctrl_c_while_workers_start_is_as_quiet(tmp_path):
     assert run.stdout.readline() == "started\n"
     time.sleep(0.3)
     os.killpg(run.pid, signal.SIGINT)
-    out, err = run.communicate(timeout=300)
+    out, err = run.communicate(timeout=60)
     assert (out.splitlines()[-1], err) == ("interrupted", "")
     assert wait_until_gone(run.pid)
 
@@ -346,6 +346,6 @@ def test_ctrl_c_while_workers_start_is_as_quiet(tmp_path):
 def test_workers_of_a_parent_that_was_killed_end_by_themselves(tmp_path):
     with endless_run(tmp_path) as run:
         run.kill()
-        _, err = run.communicate(timeout=300)
+        _, err = run.communicate(timeout=60)
         assert err == ""
         assert wait_until_gone(run.pid)

@@ -62,7 +62,7 @@ def test_a_record_says_what_the_task_came_to(home):
     assert record.tag_names == list(part.test.tag_names)
     assert record.n_train == 30
     assert record.truth.toarray().tolist() == part.test.captions.toarray().tolist()
-    assert record.chosen["k_"] in KNN().k
+    assert record.chosen["k_"] in KNN.own_k
     assert (record.tried, record.regions) == ([], None)
     assert record.seconds.keys() == {"choose", "fit", "annotate"}
     knn = methods.METHODS["KNN"](SIFT).learner.fit(part.train)

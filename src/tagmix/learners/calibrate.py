@@ -1,4 +1,4 @@
-"""Calibration: from scores to probabilities, and to the few tags worth showing.
+"""Calibration: from scores to probabilities, and to the tags above a threshold.
 
 Everything is fitted to cross-validated scores, those of pictures that the model did not learn from: a
 ``TagLogistic`` over the scores, one threshold, and a weight per tag for rankings in which rare tags count.

@@ -165,7 +165,7 @@ def _warn_of_constant_tags(bags: Bags) -> None:
     if len(everywhere) and len(bags) > 1 and bags.tag_names is not None:
         names = ", ".join(repr(bags.tag_names[i]) for i in everywhere[:3])
         warnings.warn(
-            f"{len(everywhere)} tag(s) are on every picture ({names}) and cannot be told from the rest: "
+            f"{len(everywhere)} tag(s) are on every picture ({names}) and cannot be distinguished: "
             "leave them out with bags.select_tags, or add pictures without them.",
             UserWarning,
             stacklevel=4,

@@ -105,7 +105,7 @@ class MixtureEstimator(BagsEstimator, ABC):
         return marginals, regions
 
     def predict(self, X: Any) -> Ints:
-        """Return the tags worth showing, pictures × tags of 0 and 1."""
+        """Return the tags above their threshold, pictures × tags of 0 and 1."""
         p = self.predict_marginals(X)
         return (p >= self._calibrated().thresholds).astype(np.int64)
 
@@ -147,7 +147,7 @@ class MixtureEstimator(BagsEstimator, ABC):
             yield part.regions, part.phi
 
     def explain(self, X: Any, tag: str | int, n_words: int = 10) -> list[Explanation]:
-        """Return, per picture, which regions, which words and how much context spoke for ``tag``."""
+        """Return, per picture, how much its regions, their words and its context contribute to ``tag``."""
         bags = self._checked(X)
         column = tag_column(self.tag_names_, tag)
         check_number("n_words", n_words, 0, 10**9, whole=True, way_out="the default is 10.")

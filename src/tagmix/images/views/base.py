@@ -1,5 +1,6 @@
 """The interface of a view, views of visual words, and helpers that assemble arrays into matrices of Bags."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
@@ -100,23 +101,23 @@ class View:
 
 
 @dataclass(frozen=True)
-class WordView(View):
+class WordView(View, ABC):
     """A view of visual words: descriptors of patches, each replaced by its nearest centres."""
 
     dimensions: ClassVar[int]
 
     @property
+    @abstractmethod
     def size(self) -> int:
         """The number of words to learn."""
-        raise NotImplementedError
 
     def learning_key(self) -> str:
         """Return the part of a cache key that ``examples`` follow from."""
         return ""
 
+    @abstractmethod
     def examples(self, picture: SampledPicture) -> NDArray[np.float32]:
         """Return the descriptors to learn words from, one row per patch."""
-        raise NotImplementedError
 
     def words_per_patch(self, n_words: int) -> int:
         """Return how many words of a vocabulary of this size a patch counts."""

@@ -127,7 +127,7 @@ def test_the_tasks_of_the_papers_studies_are_those_whose_records_are_kept():
     assert tasks_of(RICH, sets) == []
 
 
-def test_every_method_is_beside_emm_with_context_on_the_same_views():
+def test_rivals_are_beside_emm_with_context_on_the_same_views():
     tasks = tasks_of(["flagship"], RICH_SETS)
     own = ("sift", "colour", "layout")
     views = {data: {t.views for t in tasks if t.data == data} for data in ("corel5k_rich", "msrc_v2_rich")}
@@ -136,9 +136,10 @@ def test_every_method_is_beside_emm_with_context_on_the_same_views():
     for data, several in views.items():
         for one in several:
             methods = {task.method for task in tasks if (task.data, task.views) == (data, one)}
-            rivals = set(READS_ALL) if "map" in one else set(METHODS)
-            regions = set(REGIONS)
-            assert methods == (rivals | regions if data == "msrc_v2_rich" else rivals - regions)
+            regions = set(REGIONS) - {"CandidateEM"}  # an hour by itself
+            labelled = data == "msrc_v2_rich"
+            rivals = set(METHODS) - set(REGIONS) if labelled and "map" not in one else set(READS_ALL)
+            assert methods == (rivals | regions if labelled else rivals)
     assert not any(task.data == GRID.name or task.point for task in tasks)
 
 
@@ -152,7 +153,8 @@ def test_without_a_network_its_views_are_left_out():
 def test_contenders_are_measured_with_every_seed_and_the_others_with_the_first_but_all_in_every_fold():
     seeds = {name: {t.part for t in flagship(RICH_COREL) if t.method == name} for name in METHODS}
     assert all(parts == set(range(5)) for name, parts in seeds.items() if name in CONTENDERS)
-    assert all(parts == {0} for name, parts in seeds.items() if name not in (*CONTENDERS, *REGIONS))
+    assert seeds["LinearRanker"] == {0}
+    assert not any(parts for name, parts in seeds.items() if name not in READS_ALL)
     assert OURS in CONTENDERS
     assert {t.part for t in flagship(RICH_MSRC) if t.method == "DBA"} == set(range(5))
 

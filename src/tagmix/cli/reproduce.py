@@ -64,7 +64,7 @@ def command(
     figure4   example pictures with the tags of every method
     tags      up to 7,848 tags, on the text of the Tate catalogue
     why       what decides the order of the paper's methods
-    flagship  EMM with context and all other methods, on all features, with five seeds
+    flagship  EMM with context and rivals, on all features, with three seeds
     ablation  EMM with context with one change at a time
 
     Without names, all studies are run on the data sets in the folder and on drawn scenes, which are always

@@ -31,7 +31,7 @@ NEEDS = {
     "flagship": ("corel5k", "msrc_v2"),
     "ablation": ("corel5k", "msrc_v2"),
 }
-SEEDS = 5  # of patches and words, for an album with its own test pictures
+SEEDS = 3  # of patches and words, for an album with its own test pictures
 # The paper's comparisons: one word per patch, and no view of the whole picture. The rest is the default.
 ONE_WORD: dict[str, Any] = {"mirrored": False, "layout": False, "nearest": 1}
 # The album that is described with other segmenters than normalised cuts too.

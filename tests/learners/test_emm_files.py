@@ -148,7 +148,10 @@ def learnt(name, value):
 
 HOSTILE_MODELS = {
     "mu missing": (drop("arrays", MU), r"KeyError: 'params_.instances.0.mu'"),
-    "mu too narrow": (change(MU, lambda a: a[:, :-1]), r"mu must have the shape \('tags', 'view'\), got"),
+    "mu too narrow": (
+        change(MU, lambda a: a[:, :-1]),
+        r"mu must have the shape \('components', 'view'\), got",
+    ),
     "mu transposed": (change(MU, lambda a: a.T), r"mu must have the shape"),
     "mu as float32": (change(MU, lambda a: a.astype(np.float32)), r"must be float64"),
     "mu negative": (at(MU, -1.0), r"mu must be from 1e-06 to"),

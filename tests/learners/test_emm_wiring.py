@@ -54,11 +54,35 @@ def test_the_margin_problem_is_the_one_asked_for_and_is_solved_before_and_after_
         return found[-1]
 
     monkeypatch.setattr(em, "solve_margin", spy)
-    emm = EMM(calibration_folds=0, nu1=0.02, nu2=3.0, margin_rounds=2).fit(train)
-    expected = {"nu1": 0.02, "nu2": 3.0, "tolerance": em.MARGIN_TOLERANCE, "n_threads": 1}
+    emm = EMM(calibration_folds=0, nu1=0.02, nu2=3.0, margin_centre=0.5, margin_rounds=2).fit(train)
+    expected = {"nu1": 0.02, "centre": 0.5, "tolerance": em.MARGIN_TOLERANCE, "n_threads": 1}
     assert asked == [expected] * 3
     np.testing.assert_array_equal(emm.params_.weights, found[-1].weights)
     assert emm.margin_ is found[-1]
+
+
+def test_multipliers_are_fed_back_in_proportion_to_nu2_and_the_number_of_pictures(train, monkeypatch):
+    scales = []
+    guide = Corpus.guide_by
+
+    def spy(corpus, solution, shares, scale):
+        scales.append(scale)
+        guide(corpus, solution, shares, scale)
+
+    monkeypatch.setattr(Corpus, "guide_by", spy)
+    EMM(calibration_folds=0, nu2=0.25).fit(train)
+    assert scales == [0.25 * len(train)]
+    once = EMM(calibration_folds=0, nu2=0.0, margin_rounds=3).fit(train)
+    assert len(scales) == 1
+    assert once.n_iter_ == EMM(**LIKELIHOOD).fit(train).n_iter_
+
+
+def test_margins_around_1_with_a_large_nu1_are_the_model_without_margins(train, test):
+    plain = EMM(**LIKELIHOOD).fit(train)
+    pulled = EMM(calibration_folds=0, nu1=1e9, nu2=0.0, margin_centre=1.0).fit(train)
+    np.testing.assert_allclose(pulled.predict_proba(test), plain.predict_proba(test), rtol=1e-6)
+    zero = EMM(calibration_folds=0, nu1=1e9, nu2=0.0).fit(train)  # as printed: weights near 0, not near 1
+    assert np.abs(zero.predict_proba(test) - plain.predict_proba(test)).max() > 0.01
 
 
 def test_a_round_of_margins_is_a_new_objective_whose_bound_may_be_lower(train):
@@ -86,8 +110,8 @@ def test_multipliers_of_all_shards_are_rows_of_the_whole(doubtful, hard):
     params = mstep.start(doubtful, corpus.settings, 0.2)
     shares = uncaptioned_shares(corpus, params, "variational")
     solution = solve_margin(shares, doubtful.captions, nu1=1e-2)
-    corpus.guide_by(solution, shares)
-    whole = (own_label_duals if hard else label_duals)(shares, doubtful.captions, solution)
+    corpus.guide_by(solution, shares, 7.0)
+    whole = 7 * (own_label_duals if hard else label_duals)(shares, doubtful.captions, solution)
     assert len(corpus.shards) > 4
     assert np.abs(whole).max() > 0
     np.testing.assert_allclose(np.concatenate(corpus.deltas), whole, rtol=1e-12, atol=0)

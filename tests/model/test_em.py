@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tagmix import EMM, Bags, planted_topics, sample_bags
 from tagmix.kernels import compiled, reference
 from tagmix.model import estep, mstep
+from tagmix.model.background import duals_with_background
 from tagmix.model.params import Settings
 
 
@@ -40,6 +41,8 @@ MODES = {
     "hard": {"hard": True},
     "literal": {"hard": False, "strength": 1.0},
     "strong": {"hard": False, "strength": 40.0},
+    "background": {"background": True},
+    "soft background": {"hard": False, "strength": 5.0, "background": True},
 }
 
 
@@ -60,6 +63,7 @@ def test_the_bound_never_falls_with_multipliers(mode):
     options = Settings({"words": 0.5}, **MODES[mode])
     width = bags.captions.nnz if options.hard else (len(bags), bags.n_tags)
     delta = rng.normal(0, 0.5, width)
+    delta = duals_with_background(delta, bags.captions) if options.background else delta
     bounds, _ = bounds_of(bags, options, 30, delta)
     assert np.diff(bounds).min() >= -1e-9 * abs(bounds[0])
 
@@ -133,8 +137,8 @@ def test_without_a_start_regions_are_shared_as_the_prior_would():
 def test_each_picture_gets_what_it_gets_alone(mode):
     bags = random_problem(7)
     options = Settings({"words": 0.5}, **MODES[mode])
-    rates = np.random.default_rng(7).gamma(1.0, 1.0, bags.n_tags) + 0.05
-    params = replace(mstep.start(bags, options, 0.2), rates=rates)
+    params = mstep.start(bags, options, 0.2)
+    params = replace(params, rates=np.random.default_rng(7).gamma(1.0, 1.0, params.n_tags) + 0.05)
     together = estep.posterior_captioned(bags, params, options)
     alone = [estep.posterior_captioned(bags[n], params, options) for n in range(len(bags))]
     for name in ("phi", "S", "r", "bound"):

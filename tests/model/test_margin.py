@@ -305,3 +305,28 @@ def test_a_shard_that_cannot_be_part_of_the_problem_is_refused():
         label_duals(zbar, tags, solution, n_total=7)
     with pytest.raises(ParameterError, match="pass rows"):
         own_label_duals(zbar[:, :4], tags[:, :4], solution)
+
+
+@pytest.mark.parametrize("nu1", [1e-3, 1e-2, 0.3, 50.0])
+@pytest.mark.parametrize("centre", [0.4, 1.0])
+def test_weights_around_a_centre_agree_with_a_general_minimiser(nu1, centre):
+    zbar, tags = small_problem(3, n_pictures=25)
+    found = solve_margin(zbar, tags, nu1=nu1, centre=centre, tolerance=1e-6)
+    assert found.dual <= found.primal <= found.dual * (1 + 1e-6) + 1e-12
+
+    def objective(weights):
+        return primal_objective(zbar, tags, np.abs(weights), nu1=nu1, centre=centre)
+
+    np.testing.assert_allclose(found.primal, objective(found.weights), rtol=1e-12)
+    how = {"method": "Nelder-Mead", "options": {"maxfev": 10_000, "xatol": 1e-7, "fatol": 1e-9}}
+    for start in (np.full(5, centre), found.weights + 0.1):
+        assert minimize(objective, start, **how).fun >= found.dual - 1e-9
+    pull = np.asarray(zbar.multiply(label_duals(zbar, tags, found)).sum(axis=0)).ravel()
+    np.testing.assert_allclose(found.weights, np.maximum(centre + pull / nu1, 0), atol=2e-2 / np.sqrt(nu1))
+
+
+def test_a_centre_below_0_or_without_end_is_refused():
+    zbar, tags = small_problem(0)
+    for centre in (-1.0, np.inf):
+        with pytest.raises(ParameterError, match="centre must be finite and at least 0"):
+            solve_margin(zbar, tags, nu1=1.0, centre=centre)

@@ -119,3 +119,30 @@ def test_the_whole_bound_stays_below_the_evidence_with_words_and_captions(kappa,
     assert max(bounds) <= exact
     assert bounds[-1] > exact - 4.0
     assert np.diff(bounds).min() >= -1e-9 * abs(bounds[0])
+
+
+@pytest.mark.parametrize("kappa", [1.0, 0.4])
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("bounded", [True, False])
+def test_with_a_background_the_bound_stays_below_the_evidence_in_which_every_region_may_be_none(
+    kappa, hard, bounded
+):
+    bags = Bags(COUNTS, OFFSETS, tags=[[1, 0], [0, 1]])
+    rates = np.array([0.8, 1.5, 0.4])
+    settings = Settings(
+        {"words": kappa}, hard=hard, bounded=bounded, background=True, tolerance=1e-9, max_iter=2000
+    )
+    moment = log_moment if bounded else log_moment_unnormalised
+    params, S, bounds = mstep.start(bags, settings, 0.5), None, []
+    params = Params(rates, params.instances, params.weights)
+    for _ in range(30):
+        posterior = estep.posterior_captioned(bags, params, settings, start=S)
+        total = estep.accumulate(bags, posterior, params, settings, estep.Statistics.of_nothing(params))
+        bounds.append(mstep.total_bound(params, total, settings, learnt_rates=False))
+        params, S = mstep.update(params, total, settings, learn_eta=False, learn_rates=False), posterior.S
+    tags = np.array([[1, 0, 1], [0, 1, 1]])
+    allowed = [np.flatnonzero(row) if hard else np.arange(3) for row in tags]
+    exact = log_evidence_of_bags(COUNTS, OFFSETS, tags, rates, 0.5, kappa, allowed, moment)
+    assert max(bounds) <= exact
+    assert bounds[-1] > exact - 4.0
+    assert np.diff(bounds).min() >= -1e-9 * abs(bounds[0])

@@ -11,6 +11,7 @@ from tagmix.arrays import Counts, Entries, Floats
 from tagmix.bags import Bags
 from tagmix.learners.monitor import Monitor
 from tagmix.model import estep, mstep
+from tagmix.model.background import duals_with_background
 from tagmix.model.margin import MarginSolution, label_duals, own_label_duals, solve_margin
 from tagmix.model.params import Params, Settings
 from tagmix.model.predict import infer
@@ -19,7 +20,7 @@ from tagmix.model.predict import infer
 SHARE_FLOOR = 1e-7
 # Arrays as large as a shard's block that are alive at once: evidence, guidance, posterior.
 BLOCKS_ALIVE = 3
-# Iterations between two margin problems: the topics move little once the bound has settled.
+# Iterations between two margin problems, at most: the topics move little once the bound has settled.
 ITERATIONS_PER_ROUND = 5
 # The relative duality gap at which the margin problem is solved.
 MARGIN_TOLERANCE = 1e-3
@@ -43,7 +44,8 @@ class Corpus:
     views: list[estep.Views | None] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.shards = list(self.bags.shards(shard_size(self.bags, self.settings.hard, self.memory)))
+        size = shard_size(self.bags, self.settings.hard, self.memory, background=self.settings.background)
+        self.shards = list(self.bags.shards(size))
         n = len(self.shards)
         self.shares, self.deltas = [None] * n, [None] * n
         self.entries, self.views = [None] * n, [None] * n
@@ -59,20 +61,23 @@ class Corpus:
             self.shares[i], self.entries[i], self.views[i] = posterior.S, posterior.entries, views
             yield shard, posterior, views
 
-    def guide_by(self, solution: MarginSolution, shares: Any) -> None:
-        """Let the margins' multipliers δ guide the captioned posteriors from now on."""
+    def guide_by(self, solution: MarginSolution, shares: Any, scale: float) -> None:
+        """Let the margins' multipliers, times ``scale``, guide the captioned posteriors from now on."""
         duals = own_label_duals if self.settings.hard else label_duals
         for i, where in enumerate(self.shards):
             tags = self.bags[where].captions
-            self.deltas[i] = duals(shares[where], tags, solution, n_total=len(self.bags))
+            delta = scale * duals(shares[where], tags, solution, n_total=len(self.bags))
+            self.deltas[i] = duals_with_background(delta, tags) if self.settings.background else delta
 
 
-def shard_size(bags: Bags, hard: bool, memory: float, n_tags: int | None = None) -> int:
+def shard_size(
+    bags: Bags, hard: bool, memory: float, n_tags: int | None = None, background: bool = False
+) -> int:
     """Return how many regions a shard may have so that its arrays stay below ``memory`` bytes."""
     width = bags.n_tags if n_tags is None else n_tags
     if hard and bags.tags is not None and n_tags is None:
         width = int(np.diff(bags.tags.indptr).max(initial=1))
-    return max(1, min(int(memory / (BLOCKS_ALIVE * 8 * max(width, 1))), bags.n_regions))
+    return max(1, min(int(memory / (BLOCKS_ALIVE * 8 * max(width + background, 1))), bags.n_regions))
 
 
 def expectation_maximisation(
@@ -93,10 +98,14 @@ def expectation_maximisation(
 
 
 class MarginSettings(NamedTuple):
-    """The margin problem (Eq. 4): weights, the posterior it constrains, and rounds of feeding δ back."""
+    """The margin problem (Eq. 4): its weights, the posterior it constrains, and rounds of feeding δ back.
+
+    ``nu1`` is ν₁/ν₂, on which w depends, and ``nu2`` is ν₂/N, which multiplies δ (D20).
+    """
 
     nu1: float
     nu2: float
+    centre: float
     posterior: str
     rounds: int
     inference: str
@@ -107,13 +116,19 @@ def learn_weights(
 ) -> tuple[Params, MarginSolution]:
     """Return tag weights by maximum margins; between rounds their multipliers guide the topics."""
     solution, shares = _solve(corpus, params, how)
-    for _ in range(how.rounds):
-        params = params.with_weights(solution.weights)
-        corpus.guide_by(solution, shares)
+    for _ in range(how.rounds if how.nu2 > 0 else 0):
+        params = _weighted(params, solution)
+        corpus.guide_by(solution, shares, how.nu2 * len(corpus.bags))
         monitor.new_objective()
-        params = expectation_maximisation(corpus, params, monitor, ITERATIONS_PER_ROUND, learn_eta)
+        n_iter = min(ITERATIONS_PER_ROUND, monitor.max_iter)
+        params = expectation_maximisation(corpus, params, monitor, n_iter, learn_eta)
         solution, shares = _solve(corpus, params, how)
-    return params.with_weights(solution.weights), solution
+    return _weighted(params, solution), solution
+
+
+def _weighted(params: Params, solution: MarginSolution) -> Params:
+    """Return the model with the weights of the margins; the background, in no margin, keeps the weight 1."""
+    return params.with_weights(np.append(solution.weights, np.ones(params.n_tags - len(solution.weights))))
 
 
 def _solve(corpus: Corpus, params: Params, how: MarginSettings) -> tuple[MarginSolution, Any]:
@@ -123,7 +138,7 @@ def _solve(corpus: Corpus, params: Params, how: MarginSettings) -> tuple[MarginS
         shares,
         corpus.bags.captions,
         nu1=how.nu1,
-        nu2=how.nu2,
+        centre=how.centre,
         tolerance=MARGIN_TOLERANCE,
         n_threads=corpus.settings.n_threads,
     )
@@ -132,11 +147,11 @@ def _solve(corpus: Corpus, params: Params, how: MarginSettings) -> tuple[MarginS
 
 def uncaptioned_shares(corpus: Corpus, params: Params, inference: str) -> Counts:
     """Return E[z̄] of every picture as prediction will see it, without its caption, sparse."""
-    size = shard_size(corpus.bags, False, corpus.memory)
+    size = shard_size(corpus.bags, False, corpus.memory, background=corpus.settings.background)
     parts = []
     for where in corpus.bags.shards(size):
         parts.append(_sparse(infer(corpus.bags[where], params, corpus.settings, inference).held))
-    return csr_array(vstack(parts, format="csr"))
+    return _of_tags(parts, corpus.bags.n_tags)
 
 
 def captioned_shares(corpus: Corpus, params: Params) -> Counts:
@@ -149,7 +164,13 @@ def captioned_shares(corpus: Corpus, params: Params) -> Counts:
         else:
             shape = (len(shard), params.n_tags)
             parts.append(csr_array((shares, entries.tags, entries.starts), shape=shape))
-    return csr_array(vstack(parts, format="csr"))
+    return _of_tags(parts, corpus.bags.n_tags)
+
+
+def _of_tags(parts: list[Counts], n_tags: int) -> Counts:
+    """Return the shares of all pictures without the background's column."""
+    whole = csr_array(vstack(parts, format="csr"))
+    return whole if whole.shape[1] == n_tags else csr_array(whole[:, :n_tags])
 
 
 def _sparse(shares: Floats) -> Counts:

@@ -49,13 +49,18 @@ class EMM(MixtureEstimator):
         smaller values correct its overconfidence. Choose it by cross-validation.
     supervision : "hard" explains a captioned picture by its own tags only; a number multiplies the paper's
         guidance w(y+δ)/M (1 is the paper) and allows every tag, at a cost of all tags.
+    background : add a component for regions that show none of the tags; False is the paper. Every caption
+        allows it, it is never ranked, and a region's probability of it is missing in ``predict_regions``.
     max_iter, tol : stop when an iteration gains less than ``tol`` of the bound.
     eta, learn_eta : the initial Dirichlet prior of words; learnt by default.
     chi : shape and rate of the Gamma prior of λ.
-    nu1, nu2 : the margin problem's weights on ‖w‖² and on the slack (Eq. 4).
+    nu1 : the weight of ‖w‖² relative to that of the slack, ν₁/ν₂ in Eq. 4.
+    nu2 : the weight of the margins relative to the likelihood of a picture, ν₂/N in Eq. 4, by which their
+        multipliers δ are fed back into the E-step; with 0 they only weight the tags.
+    margin_centre : the weight that ν₁ pulls every w to: 0 is the paper; with 1 a large ν₁ is "likelihood".
     margin_posterior : the posterior in the constraints: without the caption ("free") or with it ("guided",
         the paper).
-    margin_rounds : how often the margins' multipliers δ are fed back into the E-step.
+    margin_rounds : how often the margins are solved and δ is fed back.
     calibration_folds : folds for probabilities and thresholds, one training each; 0 skips the calibration.
     memory_mb : the memory for the arrays of one shard.
     random_state : the assignment of pictures to folds.
@@ -103,6 +108,7 @@ class EMM(MixtureEstimator):
         ranking: str = "shares",
         evidence: float | Mapping[str, float] = 1.0,
         supervision: float | str = "hard",
+        background: bool = False,
         max_iter: int = 100,
         tol: float = 1e-5,
         eta: float = 0.1,
@@ -110,6 +116,7 @@ class EMM(MixtureEstimator):
         chi: tuple[float, float] = (2.0, 1.0),
         nu1: float = 1e-4,
         nu2: float = 1.0,
+        margin_centre: float = 0.0,
         margin_posterior: str = "free",
         margin_rounds: int = 1,
         calibration_folds: int = 5,
@@ -124,6 +131,7 @@ class EMM(MixtureEstimator):
         self.ranking = ranking
         self.evidence = evidence
         self.supervision = supervision
+        self.background = background
         self.max_iter = max_iter
         self.tol = tol
         self.eta = eta
@@ -131,6 +139,7 @@ class EMM(MixtureEstimator):
         self.chi = chi
         self.nu1 = nu1
         self.nu2 = nu2
+        self.margin_centre = margin_centre
         self.margin_posterior = margin_posterior
         self.margin_rounds = margin_rounds
         self.calibration_folds = calibration_folds
@@ -173,7 +182,7 @@ class EMM(MixtureEstimator):
 
     def _margins(self) -> em.MarginSettings:
         posterior, rounds = self.margin_posterior, self.margin_rounds
-        return em.MarginSettings(self.nu1, self.nu2, posterior, rounds, self.inference)
+        return em.MarginSettings(self.nu1, self.nu2, self.margin_centre, posterior, rounds, self.inference)
 
     def _calibrate(self, bags: Bags) -> Calibration | None:
         """Return the calibration of scores by models of the other folds; None with a warning if too few."""
@@ -220,11 +229,12 @@ class EMM(MixtureEstimator):
         return self.params_
 
     def _explain(self, bags: Bags) -> Iterator[Explained]:
-        rates = self.params_.rates[None, :]
+        n = len(self.tag_names_)  # the background, if any, is the column behind
+        rates, weights = self.params_.rates[None, :n], self.params_.weights[:n]
         for pictures, regions in self._shards(bags):
             found = infer(bags[pictures], self.params_, self.settings_, self.inference, self.ranking)
-            scores = tag_scores(found.held, self.params_.weights, rates)
-            yield Explained(pictures, regions, found.phi, [scores])
+            scores = tag_scores(found.held[:, :n], weights, rates)
+            yield Explained(pictures, regions, found.phi[:, :n], [scores])
 
     def _explain_captioned(self, shard: Bags) -> Posterior:
         return posterior_captioned(shard, self.params_, self.settings_)

@@ -120,6 +120,7 @@ class MixtureEstimator(BagsEstimator, ABC):
     def predict_regions(self, X: Any, captioned: bool = False) -> Floats:
         """Return p(z), regions × tags, rows summing to 1; ``captioned`` uses the pictures' own tags.
 
+        With a background, a row sums to less: the rest is the probability of none of the tags.
         The answer takes 8 bytes × regions × tags; ``top_region_tags`` does not.
         """
         bags = self._checked(X)
@@ -231,18 +232,24 @@ def rewired_state(state: dict[str, Any], kernels: Any, n_threads: int) -> dict[s
 
 
 def overwrite_captioned(phi: Floats, shard: Bags, posterior: Posterior) -> None:
-    """Replace the uncaptioned φ by the captioned one, for pictures that have a caption."""
+    """Replace the uncaptioned φ by the captioned one, for pictures that have a caption.
+
+    ``phi`` has a column per tag, the posterior perhaps one more, of the background.
+    """
+    n_tags = phi.shape[1]
     if posterior.entries is None:
         tagged = np.repeat(np.diff(shard.captions.indptr) > 0, np.diff(shard.offsets))
-        phi[tagged] = posterior.phi.reshape(phi.shape)[tagged]
+        width = max(n_tags, len(posterior.S) // max(len(shard), 1))
+        phi[tagged] = posterior.phi.reshape(-1, width)[tagged, :n_tags]
         return
     entries = posterior.entries
-    for n in np.flatnonzero(np.diff(entries.starts)):
+    for n in np.flatnonzero(np.diff(shard.captions.indptr)):
         own = entries.tags[entries.starts[n] : entries.starts[n + 1]]
         part = phi[shard.offsets[n] : shard.offsets[n + 1]]
         part[:] = 0.0
         block = posterior.phi[entries.block_starts[n] : entries.block_starts[n + 1]]
-        part[:, own] = block.reshape(len(part), len(own))
+        block = block.reshape(len(part), len(own))
+        part[:, own[own < n_tags]] = block[:, own < n_tags]
 
 
 def tag_column(names: tuple[str, ...], tag: str | int) -> int:

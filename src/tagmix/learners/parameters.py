@@ -28,7 +28,8 @@ BOUNDS = {
     "tol": (0, 1, False),
     "eta": (1e-6, 1e6, False),
     "nu1": (1e-12, 1e12, False),
-    "nu2": (1e-12, 1e12, False),
+    "nu2": (0, 1e12, False),
+    "margin_centre": (0, 1e6, False),
     "margin_rounds": (0, 1000, True),
     "calibration_folds": (0, 1000, True),
     "memory_mb": (1e-3, 1e6, False),
@@ -50,6 +51,10 @@ def check_parameters(emm: Any) -> None:
         raise ParameterError(
             f'supervision must be "hard" or a number from 0 to {STRONGEST:g}, got {supervision!r}: 1 is the '
             "paper."
+        )
+    if not isinstance(emm.background, bool):
+        raise ParameterError(
+            f"background must be True or False, got {emm.background!r:.60}: False is the paper."
         )
     if emm.calibration_folds == 1:
         raise ParameterError("calibration_folds must be 0 (none) or >= 2, got 1: one fold holds nothing out.")
@@ -96,6 +101,7 @@ def settings_of_paper(emm: Any, evidence: Mapping[str, float]) -> Settings:
         bounded=emm.normaliser == "bounded",
         hard=emm.supervision == "hard",
         strength=float(soft),
+        background=emm.background,
         chi=(float(emm.chi[0]), float(emm.chi[1])),
     )
 

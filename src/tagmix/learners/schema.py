@@ -3,8 +3,9 @@
 A learner declares ``SCHEMA``, a mapping from fitted attribute to one of the fields below; ``serialise``
 writes and reads by it. A file may come from a stranger: whatever is not declared is refused, and so is every
 array of another shape, type or range than training can produce. Dimensions have names: "tags" is the number
-of tags, "view" the width of the view that a ``ByName`` entry is named after, any other name must mean one
-number throughout the learner, and only one that ends in "?" may be 0.
+of tags, "components" the same and a background if there is one, "view" the width of the view that a
+``ByName`` entry is named after, any other name must mean one number throughout the learner, and only one that
+ends in "?" may be 0.
 """
 
 from collections.abc import Callable, Mapping

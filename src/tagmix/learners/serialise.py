@@ -77,7 +77,9 @@ def unpack(kind: type, fields: Any, arrays: Mapping[str, Any], path: str = "") -
     if len(learner.tag_names_) < 2 or set(fields["learnt"]) != set(schema):
         raise ValueError(f"{kind.__name__} must have two tags or more, and learnt {sorted(schema)}")
     sizes: Dimensions = {f"width {view}": width for view, width in learner.widths_.items()}
-    sizes |= {"tags": len(learner.tag_names_), "all words": sum(learner.widths_.values())}
+    n_tags = len(learner.tag_names_)
+    sizes |= {"tags": n_tags, "all words": sum(learner.widths_.values())}
+    sizes["components"] = n_tags + (getattr(learner, "background", False) is True)
     for name, field in schema.items():
         setattr(learner, name, field.unpack(fields["learnt"][name], f"{path}{name}", arrays, sizes))
     learner._check_state()

@@ -61,18 +61,20 @@ PROJECTION = Part(
         )
     }
 )
-# The directions of one view are not those of another.
+# The directions of one view are not those of another. Components are the tags, and the background if any.
 INSTANCES = ByName(
     Part(
         {
             "words": Kind(
-                Multinomial, {"mu": Array(("tags", "view"), *MU), "eta": Number(*ETA_RANGE)}, extra=_kernels
+                Multinomial,
+                {"mu": Array(("components", "view"), *MU), "eta": Number(*ETA_RANGE)},
+                extra=_kernels,
             ),
             "gaussian": Kind(
                 Gaussian,
                 {
                     "projection": PROJECTION,
-                    "means": Array(("tags", "directions"), -LARGEST, LARGEST),
+                    "means": Array(("components", "directions"), -LARGEST, LARGEST),
                     "precision": Array(("directions", "directions"), -LARGEST, LARGEST),
                     "spread": Number(1e-300, 1e300),
                     "weight": Number(1e-300, 1e300),
@@ -86,7 +88,7 @@ INSTANCES = ByName(
                 {
                     "centre": Array(("view",), -LARGEST, LARGEST),
                     "scale": Array(("view",), 1e-300, LARGEST),
-                    "weights": Array(("tags", "view + bias"), -LARGEST, LARGEST),
+                    "weights": Array(("components", "view + bias"), -LARGEST, LARGEST),
                 },
                 _check_linear,
                 _kernels,
@@ -101,9 +103,9 @@ PARAMS = Part(
         "params": Kind(
             Params,
             {
-                "rates": Array(("tags",), *RATES),
+                "rates": Array(("components",), *RATES),
                 "instances": INSTANCES,
-                "weights": Array(("tags",), 0.0, 1e15),
+                "weights": Array(("components",), 0.0, 1e15),
             },
             _check_instances,
         )

@@ -12,6 +12,7 @@ import numpy as np
 
 from tagmix.arrays import Counts, Entries, Floats, Ints, entries_of
 from tagmix.bags import Bags
+from tagmix.model.background import with_background
 from tagmix.model.params import Instances, Params, Settings, view_of
 
 # The prepared view of each instance model, by name.
@@ -82,10 +83,11 @@ def posterior_captioned(
 ) -> Posterior:
     """Return q of captioned pictures; ``delta`` has one value per own entry (hard) or pictures × tags (soft).
 
+    With a background, the own tags of every picture end with it, and so do the values of ``delta``.
     ``entries`` (of the pictures' own tags) and ``views`` (from ``prepared_views``) do not change between
     iterations: callers that iterate can pass them.
     """
-    tags = shard.captions
+    tags = with_background(shard.captions) if settings.background else shard.captions
     n_regions = np.diff(shard.offsets)
     if settings.hard:
         entries = entries_of(tags, shard.offsets) if entries is None else entries

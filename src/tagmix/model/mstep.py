@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from tagmix.arrays import Floats, entries_of, is_sparse
+from tagmix.arrays import Entries, Floats, Ints, entries_of, is_sparse
 from tagmix.bags import Bags
+from tagmix.model.background import with_background
 from tagmix.model.estep import Statistics
 from tagmix.model.gaussian import Gaussian
 from tagmix.model.instance import InstanceModel, Multinomial
@@ -48,29 +49,53 @@ def total_bound(
 def start(bags: Bags, settings: Settings, eta: float) -> Params:
     """Return initial parameters: regions shared equally among their caption's tags, λ = 1 and w = 1.
 
-    For words, μ_c = η + Σ_n (y_nc/|Y_n|) Σ_m x_nm, so that topics are tags.
+    For words, μ_c = η + Σ_n (y_nc/|Y_n|) Σ_m x_nm, so that topics are tags. A background starts with half of
+    each region.
     """
-    return Params(np.ones(bags.n_tags), start_instances(bags, settings, eta), np.ones(bags.n_tags))
+    n = bags.n_tags + settings.background
+    return Params(np.ones(n), start_instances(bags, settings, eta), np.ones(n))
 
 
 def start_instances(
     bags: Bags, settings: Settings, eta: float, scorers: Mapping[str, InstanceModel] | None = None
 ) -> dict[str, InstanceModel]:
     """Return the initial instance models; ``scorers`` are linear ones, already trained."""
-    entries = entries_of(bags.captions, bags.offsets)
-    widths = np.diff(entries.starts)
-    shares = np.repeat(1 / np.maximum(widths, 1), widths * np.diff(bags.offsets))
+    tags = with_background(bags.captions) if settings.background else bags.captions
+    entries = entries_of(tags, bags.offsets)
+    shares = start_shares(entries, bags.offsets, tags.shape[1] - 1 if settings.background else None)
     instances: dict[str, InstanceModel] = {}
     for name in settings.evidence:
         if scorers and name in scorers:
             instances[name] = scorers[name]
             continue
         view = bags.views[name]
-        prior = _prior(view, bags.n_tags, eta, {"kernels": settings.kernels, "n_threads": settings.n_threads})
+        prior = _prior(
+            view, tags.shape[1], eta, {"kernels": settings.kernels, "n_threads": settings.n_threads}
+        )
         statistics = prior.empty_statistics()
         prior.add_statistics(view, shares, bags.offsets, entries, statistics)
         instances[name] = prior.updated(statistics, learn_prior=False)
     return instances
+
+
+def start_shares(entries: Entries, region_starts: Ints, background: int | None) -> Floats:
+    """Return initial shares in the layout of a block: equal, or half for this column and equal for the rest.
+
+    >>> from scipy.sparse import csr_array
+    >>> entries = entries_of(csr_array([[1, 1, 1], [0, 0, 1]]), np.array([0, 2, 3]))
+    >>> start_shares(entries, np.array([0, 2, 3]), 2).tolist()
+    [0.25, 0.25, 0.5, 0.25, 0.25, 0.5, 1.0]
+    """
+    widths = np.diff(entries.starts)
+    if background is None:
+        return np.repeat(1 / np.maximum(widths, 1), widths * np.diff(region_starts))
+    tags = widths[entries.picture_of] - 1
+    own = np.where(entries.tags == background, np.where(tags > 0, 0.5, 1.0), 0.5 / np.maximum(tags, 1))
+    per_region = np.repeat(widths, np.diff(region_starts))
+    first = np.repeat(np.repeat(entries.starts[:-1], np.diff(region_starts)), per_region)
+    place = np.arange(len(first)) - np.repeat(np.cumsum(per_region) - per_region, per_region)
+    shares: Floats = own[first + place]
+    return shares
 
 
 def _prior(view: Any, n_tags: int, eta: float, how: dict[str, Any]) -> InstanceModel:

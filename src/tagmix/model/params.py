@@ -27,6 +27,7 @@ class Settings:
     hard : restrict a captioned picture to its own tags (D5).
     strength : multiplies the paper's guidance w(y+δ)/M; 1 is the paper.
     chi : shape and rate of the Gamma prior of λ.
+    background : the last component is none of the tags, and every caption has it (D19).
     """
 
     evidence: Mapping[str, float]
@@ -34,6 +35,7 @@ class Settings:
     hard: bool = True
     strength: float = 1.0
     chi: tuple[float, float] = (2.0, 1.0)
+    background: bool = False
     tolerance: float = 1e-4
     max_iter: int = 200
     kernels: ModuleType = compiled
@@ -42,7 +44,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Params:
-    """λ (one rate per tag), instance models by name (``view_of``), and w (one weight per tag)."""
+    """λ (one rate per tag), instance models by name (``view_of``), and w (one weight per tag).
+
+    A background counts as a tag, the last one.
+    """
 
     rates: Floats
     instances: Mapping[str, InstanceModel]

@@ -11,7 +11,7 @@ from tagmix.errors import ParameterError
 
 
 class Sample(NamedTuple):
-    """Bags, the true tag of each region, and θ of each picture."""
+    """Bags, the true tag of each region (−1 for background), and θ of each picture."""
 
     bags: Bags
     region_tags: Ints
@@ -46,21 +46,27 @@ def sample_bags(
     n_regions: int = 8,
     words_per_region: int = 60,
     rates: Floats | None = None,
+    background: float = 0.0,
     rng: np.random.Generator,
 ) -> Sample:
     """Return pictures drawn by the generative process; a picture's tags are those of its regions.
 
     θ ~ Exp(λ), z ~ Mult(θ/‖θ‖₁), words ~ Mult(β_z). The caption is the set of tags drawn: Eq. 1
-    as printed gives a tag without regions the probability ½ (D5).
+    as printed gives a tag without regions the probability ½ (D5). With ``background`` above 0, the last topic
+    is no tag: each region is replaced by one of this topic with that probability.
     """
-    n_tags = len(topics)
+    if not 0 <= background <= 1:
+        raise ParameterError(f"background must be a share from 0 to 1, got {background}: 0 for none.")
+    n_tags = len(topics) - (background > 0)
     rates = np.ones(n_tags) if rates is None else np.asarray(rates, dtype=np.float64)
     theta = rng.exponential(1 / np.broadcast_to(rates, (n_images, n_tags)))
     shares = theta / theta.sum(axis=1, keepdims=True)
     z = np.array([rng.choice(n_tags, size=n_regions, p=share) for share in shares], dtype=np.int64)
     z = z.reshape(n_images, n_regions)
+    if background:
+        z[rng.random(z.shape) < background] = -1
     counts = rng.multinomial(words_per_region, topics[z.ravel()])
-    tags = np.zeros((n_images, n_tags), dtype=bool)
-    np.put_along_axis(tags, z, True, axis=1)
+    tags = np.zeros((n_images, len(topics)), dtype=bool)
+    np.put_along_axis(tags, z % len(topics), True, axis=1)
     offsets = np.arange(n_images + 1) * n_regions
-    return Sample(Bags(csr_array(counts), offsets, tags=tags), z.ravel(), theta)
+    return Sample(Bags(csr_array(counts), offsets, tags=tags[:, :n_tags]), z.ravel(), theta)

@@ -1,8 +1,9 @@
 """The master problem of the cutting planes: the best weights under the planes cut so far.
 
-Its dual over α >= 0, Σα <= 1 is f(α) = b·α − ‖[−Aᵀα]₊‖² / (2ν₁), with the planes' slopes as the rows
-of A and their levels as b. f is concave and once differentiable, and any α gives a lower bound on the
-margin problem, so the bound is valid however inexactly the master is solved.
+Its dual over α >= 0, Σα <= 1 is f(α) = b·α − ‖[ν₁c − Aᵀα]₊‖² / (2ν₁) + ν₁‖c‖²/2, with the planes' slopes as
+the rows of A, their levels as b, and c the weights that ν₁ pulls to (0 in the paper). f is concave and once
+differentiable, and any α gives a lower bound on the margin problem, so the bound is valid however inexactly
+the master is solved.
 """
 
 from typing import NamedTuple
@@ -30,7 +31,9 @@ class Master(NamedTuple):
     value: float
 
 
-def solve_master(slopes: Floats, levels: Floats, nu1: float, duals: Floats, tolerance: float) -> Master:
+def solve_master(
+    slopes: Floats, levels: Floats, nu1: float, duals: Floats, tolerance: float, centre: float = 0.0
+) -> Master:
     """Return duals whose bound is within ``tolerance`` of the master's optimum, starting from ``duals``.
 
     Semi-smooth Newton: for a fixed set of tags with positive weight f is a quadratic, whose maximum over
@@ -40,15 +43,15 @@ def solve_master(slopes: Floats, levels: Floats, nu1: float, duals: Floats, tole
     >>> master.duals, round(master.value, 6)
     (array([1.]), 0.75)
     """
-    pull = -(slopes.T @ duals)
+    pull, rest = nu1 * centre - slopes.T @ duals, nu1 / 2 * centre**2 * slopes.shape[1]
     for step in range(MAX_STEPS + 1):
         weights = np.maximum(pull, 0.0) / nu1
-        square = nu1 / 2 * float(weights @ weights)
-        value = float(levels @ duals) - square
-        gap = square + max(0.0, float((slopes @ weights + levels).max())) - value
+        value = float(levels @ duals) - nu1 / 2 * float(weights @ weights) + rest
+        penalty = nu1 / 2 * float(((weights - centre) ** 2).sum())
+        gap = penalty + max(0.0, float((slopes @ weights + levels).max())) - value
         if gap <= tolerance or step == MAX_STEPS:
             break
-        target = _newton_target(slopes, levels, nu1, duals, pull > 0)
+        target = _newton_target(slopes, levels, nu1, duals, pull > 0, centre)
         change = target - duals
         pull_change = -(slopes.T @ change)
         length = exact_length(pull, pull_change, float(levels @ change), nu1)
@@ -57,18 +60,19 @@ def solve_master(slopes: Floats, levels: Floats, nu1: float, duals: Floats, tole
         # Exact zeros mark unused planes; the bound is that of the truncated duals.
         duals = duals + length * change
         duals[duals < NEGLIGIBLE] = 0.0
-        pull = -(slopes.T @ duals)
+        pull = nu1 * centre - slopes.T @ duals
     return Master(duals, weights, value)
 
 
 def _newton_target(
-    slopes: Floats, levels: Floats, nu1: float, duals: Floats, positive: NDArray[np.bool_]
+    slopes: Floats, levels: Floats, nu1: float, duals: Floats, positive: NDArray[np.bool_], centre: float
 ) -> Floats:
     """Return the duals that maximise f's quadratic at the current set of positive tags."""
     active = slopes if positive.all() else slopes[:, positive]
+    levels = levels + centre * active.sum(axis=1)
     quadratic = active @ active.T / nu1
     n_planes = levels.size
-    scale = max(float(np.trace(quadratic)) / n_planes, float(levels.max()), np.finfo(float).tiny)
+    scale = max(float(np.trace(quadratic)) / n_planes, float(np.abs(levels).max()), np.finfo(float).tiny)
     quadratic /= scale
     quadratic[np.diag_indices(n_planes)] += PROXIMITY
     upper, lower = np.full(n_planes + 1, UNBOUNDED), np.zeros(n_planes + 1)

@@ -37,7 +37,14 @@ def cut_plane(data: MarginData, weights: Floats, n_threads: int = 1) -> Plane:
 
 
 def primal_objective(
-    zbar: Counts, tags: Counts, weights: Floats, *, nu1: float, nu2: float = 1.0, n_threads: int = 1
+    zbar: Counts,
+    tags: Counts,
+    weights: Floats,
+    *,
+    nu1: float,
+    nu2: float = 1.0,
+    centre: float = 0.0,
+    n_threads: int = 1,
 ) -> float:
     """Return P(w), the margin problem's objective, at any nonnegative ``weights``.
 
@@ -47,4 +54,5 @@ def primal_objective(
     0.55
     """
     data = prepare(zbar, tags, nu2, zbar.shape[0])
-    return nu1 / 2 * float(weights @ weights) + cut_plane(data, weights, n_threads).risk
+    penalty = nu1 / 2 * float(((weights - centre) ** 2).sum())
+    return penalty + cut_plane(data, weights, n_threads).risk

@@ -1,8 +1,9 @@
 """The margin problem (Eq. 4 of the paper, one weight per tag) by cutting planes, with a certified gap.
 
-min over w >= 0 of ν₁/2 ‖w‖² + R(w), where R is ν₂ times the mean over pictures of the mean hinge loss
-of their (own, other) pairs. Every plane cut from R bounds it from below; the master problem over the planes
-bounds the optimum from below, and the best weights so far bound it from above.
+min over w >= 0 of ν₁/2 ‖w − c‖² + R(w), where c is 0 in the paper and may be 1 (D20), and R is ν₂ times the
+mean over pictures of the mean hinge loss of their (own, other) pairs. Every plane cut from R bounds it from
+below; the master problem over the planes bounds the optimum from below, and the best weights so far bound it
+from above.
 """
 
 import warnings
@@ -70,6 +71,7 @@ def solve_margin(
     *,
     nu1: float,
     nu2: float = 1.0,
+    centre: float = 0.0,
     tolerance: float = 1e-3,
     max_iter: int = 1000,
     start: Floats | None = None,
@@ -77,7 +79,8 @@ def solve_margin(
 ) -> MarginSolution:
     """Return weights whose objective is certified to be within ``tolerance`` (relative) of the optimum.
 
-    ``start`` is where the first plane is cut (weights of a similar problem save rounds). A tolerance
+    ν₁ pulls every weight to ``centre``, from which the first plane is cut unless ``start`` is given (weights
+    of a similar problem save rounds). A tolerance
     below about 1e-6 exceeds the accuracy of the small QP. Warns with ConvergenceWarning if ``max_iter``
     rounds do not close the gap, which is part of the solution.
 
@@ -87,12 +90,13 @@ def solve_margin(
     >>> solution.weights.round(1).tolist(), round(solution.primal, 4)
     ([2.5, 1.0], 0.4875)
     """
-    _check_settings(nu1, tolerance, max_iter)
+    _check_settings(nu1, centre, tolerance, max_iter)
     data = prepare(zbar, tags, nu2, zbar.shape[0])
-    first = _first_point(start, data.n_tags)
+    first = _first_point(start, data.n_tags, centre)
     # The master's matrices are small: threads inside BLAS would cost more than they save.
     with _blas().limit(limits=1, user_api="blas"):
-        solution = _cut_until_closed(data, nu1, nu2, tolerance, max_iter, first, n_threads)
+        how = _How(nu1, nu2, centre, tolerance, max_iter, n_threads)
+        solution = _cut_until_closed(data, how, first)
     if not solution.converged:
         warnings.warn(
             f"expected a relative gap of {tolerance:.2g}, got {solution.gap:.2g} after {max_iter} rounds; "
@@ -103,38 +107,45 @@ def solve_margin(
     return solution
 
 
-def _cut_until_closed(
-    data: MarginData,
-    nu1: float,
-    nu2: float,
-    tolerance: float,
-    max_iter: int,
-    point: Floats,
-    n_threads: int,
-) -> MarginSolution:
+class _How(NamedTuple):
+    """The settings of one solution."""
+
+    nu1: float
+    nu2: float
+    centre: float
+    tolerance: float
+    max_iter: int
+    n_threads: int
+
+    def penalty(self, weights: Floats) -> float:
+        """Return ν₁/2 ‖w − c‖²."""
+        return self.nu1 / 2 * float(((weights - self.centre) ** 2).sum())
+
+
+def _cut_until_closed(data: MarginData, how: _How, point: Floats) -> MarginSolution:
     """Cut planes between the best weights and the master's until the gap is closed."""
     best = np.zeros(data.n_tags)
-    primal = _risk_at_zero(data)
+    primal = how.penalty(best) + _risk_at_zero(data)
     bundle = _Bundle([], np.empty((0, data.n_tags)), np.empty(0), np.empty(0), np.empty(0, np.int64))
     master = Master(bundle.duals, best, 0.0)
     history: list[tuple[float, float]] = []
     share, peak = FIRST_SHARE, 0
-    while len(history) < max_iter and (not history or primal - master.value > tolerance * primal):
-        plane = cut_plane(data, point, n_threads)
-        reached = nu1 / 2 * float(point @ point) + plane.risk
+    while len(history) < how.max_iter and (not history or primal - master.value > how.tolerance * primal):
+        plane = cut_plane(data, point, how.n_threads)
+        reached = how.penalty(point) + plane.risk
         if history:
             share = min(MOST_SHARE, share * GROW) if reached < primal else max(LEAST_SHARE, share * SHRINK)
         if reached < primal:
             best, primal = point, reached
         bundle = _with_plane(bundle, point, plane.slope, plane.level)
         peak = max(peak, bundle.levels.size)
-        allowed = max(MASTER_SHARE * (primal - master.value), MASTER_SHARE * tolerance * primal)
-        master = solve_master(bundle.slopes, bundle.levels, nu1, bundle.duals, allowed)
+        allowed = MASTER_SHARE * max(primal - master.value, how.tolerance * primal)
+        master = solve_master(bundle.slopes, bundle.levels, how.nu1, bundle.duals, allowed, how.centre)
         bundle = _without_idle(bundle, master.duals)
         history.append((primal, master.value))
         point = best + share * (master.weights - best)
-    closed = primal - master.value <= tolerance * primal
-    return _solution(best, bundle, np.array(history), closed, peak, data.n_pictures, nu2)
+    closed = primal - master.value <= how.tolerance * primal
+    return _solution(best, bundle, np.array(history), closed, peak, data.n_pictures, how.nu2)
 
 
 def _solution(
@@ -192,20 +203,22 @@ def _blas() -> Any:
     return ThreadpoolController()
 
 
-def _check_settings(nu1: float, tolerance: float, max_iter: int) -> None:
+def _check_settings(nu1: float, centre: float, tolerance: float, max_iter: int) -> None:
     """Raise ParameterError unless the settings are valid."""
     if not (isfinite(nu1) and nu1 > 0):
         raise ParameterError(f"nu1 must be finite and above 0, got {nu1}; pass the weight of ‖w‖²/2")
+    if not (isfinite(centre) and centre >= 0):
+        raise ParameterError(f"centre must be finite and at least 0, got {centre}; 0 is the paper")
     if not (isfinite(tolerance) and tolerance > 0):
         raise ParameterError(f"tolerance must be finite and above 0, got {tolerance}; the default is 1e-3")
     if max_iter < 1:
         raise ParameterError(f"max_iter must be at least 1, got {max_iter}; the default is 1000")
 
 
-def _first_point(start: Floats | None, n_tags: int) -> Floats:
-    """Return the point of the first cut: ``start``, checked, or zero."""
+def _first_point(start: Floats | None, n_tags: int, centre: float) -> Floats:
+    """Return the point of the first cut: ``start``, checked, or the centre."""
     if start is None:
-        return np.zeros(n_tags)
+        return np.full(n_tags, centre)
     point = np.array(start, dtype=np.float64)
     if point.shape != (n_tags,) or not np.all(np.isfinite(point)) or np.any(point < 0):
         raise ParameterError(

@@ -100,6 +100,31 @@ def test_a_form_ranks_by_its_own_scores_and_is_otherwise_its_class():
         assert method.predict_marginals(bags).tobytes() == same.predict_marginals(bags).tobytes()
 
 
+OF_EMM_D = ["max_iter", "supervision", "nu1", "nu2"]
+
+
+def test_methods_that_learn_by_em_choose_their_passes_alike():
+    axes = {name: method_of(name, ("sift",)).axes for name in METHODS}
+    learners = {name: method_of(name, ("sift",)).learner for name in METHODS}
+    by_em = {"EMM_m", "EMM_d", "EMM_calibrated", "DBA", "CorrLDA"}
+    assert {name for name, own in axes.items() if "max_iter" in own} == by_em
+    assert {tuple(axes[name]["max_iter"]) for name in by_em} == {(2, 5, 10, 20, 100)}
+    on_text = [method_of(name, ("text",)) for name in by_em]
+    assert {tuple(method.axes["max_iter"]) for method in on_text} == {(2, 5, 10, 20)}
+    assert learners["EMM_d"].margin_centre == 1.0  # so that the end of ν₁ is EMM_m
+    assert max(axes["EMM_d"]["nu1"]) >= 1e9
+
+
+def test_the_last_nu1_of_margins_ranks_as_the_likelihood_does(part):
+    plain, margins = (method_of(name, ("sift",)) for name in ("EMM_m", "EMM_d"))
+    end = {**margins.start, "nu1": max(margins.axes["nu1"])}
+    scores = [
+        method.configured(setting, part.train.n_tags).fit(part.train).predict_proba(part.test)
+        for method, setting in ((plain, plain.start), (margins, end))
+    ]
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-6, atol=1e-12)
+
+
 def test_a_configured_learner_is_fresh_and_has_the_settings_of_each_view():
     method = method_of("EMM_d", ("sift", "colour"))
     learner = method.configured({"evidence.sift": 0.3, "evidence.colour": 0.1, "nu1": 1e-3}, 50)
@@ -107,7 +132,7 @@ def test_a_configured_learner_is_fresh_and_has_the_settings_of_each_view():
     assert learner.nu1 == 1e-3
     assert learner is not method.learner
     assert method.learner.get_params()["nu1"] != 1e-3  # the method's own is left alone
-    assert list(method.axes) == ["evidence.sift", "evidence.colour", "nu1"]
+    assert list(method.axes) == ["evidence.sift", "evidence.colour", *OF_EMM_D]
 
 
 def test_every_search_begins_on_its_axes():
@@ -123,9 +148,9 @@ def test_every_search_begins_on_its_axes():
 def test_a_setting_that_is_held_is_no_longer_chosen():
     method = method_of("EMM_d", ("sift", "colour"))
     held = method.without({"evidence": 0.01})
-    assert list(held.axes) == list(held.start) == ["nu1"]
+    assert list(held.axes) == list(held.start) == OF_EMM_D
     assert held.configured(held.start, 50).evidence == 0.01
-    assert list(method.axes) == ["evidence.sift", "evidence.colour", "nu1"]
+    assert list(method.axes) == ["evidence.sift", "evidence.colour", *OF_EMM_D]
     assert list(method.without({"ranking": "theta"}).axes) == list(method.axes)
 
 

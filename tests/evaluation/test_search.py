@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tagmix.evaluation.search import PASSES, coordinate_search
 
 
-def search(axes, start, value, together=()):
+def search(axes, start, value, together=(), entirely=()):
     """Return what was found and the values along the way, as tuples in the order of the axes."""
     asked = []
 
@@ -17,7 +17,7 @@ def search(axes, start, value, together=()):
         asked.append(tuple(setting.values()))
         return value(**setting)
 
-    found = coordinate_search(axes, start, told, together=together)
+    found = coordinate_search(axes, start, told, together=together, entirely=entirely)
     assert [tuple(setting.values()) for setting, _ in found.tried] == asked
     return found, asked
 
@@ -29,6 +29,15 @@ def test_one_axis_is_walked_down_first_and_then_up_and_each_way_until_a_step_doe
     assert found.setting == {"x": 5}
     assert found.value == 7
     assert found.tried == tuple(({"x": x}, values[x]) for x in (3, 2, 1, 4, 5, 6))
+
+
+def test_every_value_of_an_axis_taken_entirely_is_tried_in_the_first_pass_only():
+    values = {0: 9, 1: 1, 2: 5, 3: 4, 4: 6}
+    axes, value = {"x": range(5), "y": (0, 1)}, lambda x, y: values[x] + 10 * y
+    found, asked = search(axes, {"x": 3, "y": 0}, value, entirely=("x",))
+    assert asked[:5] == [(3, 0), (2, 0), (1, 0), (0, 0), (4, 0)]
+    assert found.setting == {"x": 0, "y": 1}
+    assert asked[5:] == [(0, 1), (1, 1)]  # the second pass walks again
 
 
 def test_the_second_axis_is_walked_from_the_best_of_the_first_and_then_the_first_again():

@@ -26,10 +26,16 @@ from tagmix.learners.inputs import useful_pictures
 ENOUGH, ENOUGH_TAGS = 2000, 400
 # The folds of the choice, and those with ENOUGH pictures.
 FOLDS, FOLDS_OF_ENOUGH = 3, 2
-# The views of text, and the iterations of EMM, DBA and CorrLDA on it.
+# The views of text, and the most iterations of EMM, DBA and CorrLDA on it.
 TEXT, TEXT_ITERATIONS = ("text",), 20
-# ν2 stays 1: the weights that solve the margin problem depend on ν1/ν2 alone.
-NU1 = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+# The iterations of EM of every method that has them: stopping early is a choice like any other.
+ITERATIONS = (10, (2, 5, 10, 20, 100))
+# Captions restrict, or guide with a strength: "hard" is the limit of large ones.
+SUPERVISION = ("hard", ("hard", 1000.0, 100.0, 30.0))
+# ν₁/ν₂, on which the weights depend; the last is EMM_m, because ν₁ pulls the weights to 1.
+NU1 = (1e-5, (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e9))
+# ν₂/N, by which the multipliers of the margins are fed back; 0 is never.
+NU2 = (0.0, (0.0, 0.1, 1.0, 10.0, 100.0))
 
 
 class Method(NamedTuple):
@@ -95,27 +101,33 @@ def _method(learner: Any, searched: Mapping[str, Any]) -> Maker:
                 start |= {f"{name}.{view}": START for view in views}
             else:
                 start[name], axes[name] = line
-        # On text an iteration costs tags × words, up to 100 million.
-        short = {"max_iter": TEXT_ITERATIONS} if "evidence" in searched and tuple(views) == TEXT else {}
-        return Method(clone(learner).set_params(**short), axes, start)
+        if "max_iter" in axes and tuple(views) == TEXT:
+            # On text an iteration costs tags × words, up to 100 million.
+            axes["max_iter"] = [n for n in axes["max_iter"] if n <= TEXT_ITERATIONS]
+        return Method(clone(learner), axes, start)
 
     return make
 
 
+_OF_EMM = {"evidence": None, "max_iter": ITERATIONS, "supervision": SUPERVISION}
 # The forms of EMM that are compared, and the most frequent tags.
 _FORMS: dict[str, Maker] = {
     "frequency": _method(Frequency(), {}),
-    "EMM_m": _method(EMM(learning="likelihood", calibration_folds=0), {"evidence": None}),
-    "EMM_d": _method(EMM(learning="margin", calibration_folds=0), {"evidence": None, "nu1": (1e-4, NU1)}),
-    "EMM_calibrated": _method(CalibratedEMM(learning="likelihood"), {"evidence": None}),
+    "EMM_m": _method(EMM(learning="likelihood", calibration_folds=0), _OF_EMM),
+    "EMM_d": _method(
+        EMM(learning="margin", margin_centre=1.0, margin_rounds=3, calibration_folds=0),
+        {**_OF_EMM, "nu1": NU1, "nu2": NU2},
+    ),
+    "EMM_calibrated": _method(
+        CalibratedEMM(learning="likelihood"), {"evidence": None, "max_iter": ITERATIONS}
+    ),
     "ContextEMM_balanced": _method(BalancedContextEMM(), {}),
 }
 # Learners that are compared in the forms above, and settings that differ from a learner's defaults.
 _IN_FORMS = (EMM,)
-_CHANGED: dict[str, dict[str, Any]] = {"CorrLDA": {"max_iter": 10}}
 # Every learner of the registry takes part: a new one needs no line here.
 METHODS: dict[str, Maker] = _FORMS | {
-    name: _method(learner(**_CHANGED.get(name, {})), getattr(learner, "searched", {}))
+    name: _method(learner(), getattr(learner, "searched", {}))
     for name, learner in LEARNERS.items()
     if learner not in _IN_FORMS
 }
@@ -176,4 +188,4 @@ def choose_setting(method: Method, bags: Bags, *, k: int = 5, seed: int = 0) -> 
         return cross_validated(method.configured(setting, part.n_tags), part, folds, k)
 
     views = [name for name in method.axes if name.startswith("evidence.")]
-    return coordinate_search(method.axes, method.start, accuracy, together=views)
+    return coordinate_search(method.axes, method.start, accuracy, together=views, entirely=("nu1",))

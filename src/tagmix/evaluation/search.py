@@ -31,13 +31,15 @@ def coordinate_search(
     progress: Callable[[int], None] | None = None,
     *,
     together: Sequence[str] = (),
+    entirely: Sequence[str] = (),
 ) -> SearchResult:
     """Return the best setting found from ``start``, along each axis down and up until a step does not gain.
 
     All axes are searched again, at most ``PASSES`` times, until a pass changes nothing. Before the first pass
     the axes named ``together``, which share their values, are set to every second value at once: the
-    objective may have several maxima, and ridges along no single axis. No setting is tried twice; of equals
-    the earlier wins. ``progress`` is called with the number of settings tried so far.
+    objective may have several maxima, and ridges along no single axis. Every value of the axes named
+    ``entirely`` is tried in the first pass. No setting is tried twice; of equals the earlier wins.
+    ``progress`` is called with the number of settings tried so far.
 
     >>> axes = {"x": range(9), "y": range(9)}
     >>> found = coordinate_search(axes, {"x": 4, "y": 4}, lambda s: -abs(s["x"] - 2))
@@ -58,16 +60,20 @@ def coordinate_search(
     score(best)
     for step in axes[together[0]][::2] if len(together) > 1 else ():
         best = max(best, {**best, **dict.fromkeys(together, step)}, key=score)
-    for _ in range(PASSES):
+    for number in range(PASSES):
         before = best
         for name, values in axes.items():
-            best = max(_line(best, name, list(values), score), key=score)
+            whole = number == 0 and name in entirely
+            best = max(_line(best, name, list(values), score, whole), key=score)
         if best == before:
             break
     return SearchResult(best, score(best), tuple(tried.values()))
 
 
-def _line(best: Setting, name: str, values: list[Any], score: Callable[[Setting], float]) -> list[Setting]:
+def _line(
+    best: Setting, name: str, values: list[Any], score: Callable[[Setting], float], whole: bool
+) -> list[Setting]:
+    """Return settings along an axis, the best so far first: each way until a step does not gain, or all."""
     line = [best]
     place = values.index(best[name])
     for way in (values[:place][::-1], values[place + 1 :]):
@@ -75,7 +81,7 @@ def _line(best: Setting, name: str, values: list[Any], score: Callable[[Setting]
         for step in way:
             there = {**here, name: step}
             line.append(there)
-            if score(there) <= score(here):
+            if score(there) <= score(here) and not whole:
                 break
             here = there
     return line

@@ -73,7 +73,8 @@ class CorrLDA(RegionLearner):
     True
     """
 
-    searched: ClassVar[dict[str, Any]] = {"evidence": None}  # None: κ of each view
+    # What a comparison searches: name → (start, values); None is κ of each view.
+    searched: ClassVar[dict[str, Any]] = {"evidence": None, "max_iter": (10, (2, 5, 10, 20, 100))}
     SCHEMA: ClassVar[dict[str, Any]] = {
         "alpha_": Array(("topics",), 1e-300),
         "nu_": Array(("topics", "tags"), 1e-300),

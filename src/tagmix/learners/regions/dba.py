@@ -72,6 +72,7 @@ class DBA(RegionLearner):
     # What a comparison searches: name → (start, values), /tags per tag; None is κ of each view.
     searched: ClassVar[dict[str, Any]] = {
         "evidence": None,
+        "max_iter": (10, (2, 5, 10, 20, 100)),
         "total_alpha/tags": (0.1, (None, 0.1, 1.0, 10.0, 100.0)),
     }
     SCHEMA: ClassVar[dict[str, Any]] = {

@@ -64,6 +64,7 @@ def command(
     figure4   example pictures with the tags of every method
     tags      up to 7,848 tags, on the text of the Tate catalogue
     why       what decides the order of the paper's methods
+    margins   what margins gain, on Corel5k and on data drawn from the model
     flagship  EMM with context and rivals, on all features, with three seeds
     ablation  EMM with context with one change at a time
 

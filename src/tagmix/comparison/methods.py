@@ -33,7 +33,7 @@ ITERATIONS = (10, (2, 5, 10, 20, 100))
 # Captions restrict, or guide with a strength: "hard" is the limit of large ones.
 SUPERVISION = ("hard", ("hard", 1000.0, 100.0, 30.0))
 # ν₁/ν₂, on which the weights depend; the last is EMM_m, because ν₁ pulls the weights to 1.
-NU1 = (1e-5, (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e9))
+NU1 = (1e-5, (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e9))
 # ν₂/N, by which the multipliers of the margins are fed back; 0 is never.
 NU2 = (0.0, (0.0, 0.1, 1.0, 10.0, 100.0))
 
@@ -188,4 +188,4 @@ def choose_setting(method: Method, bags: Bags, *, k: int = 5, seed: int = 0) -> 
         return cross_validated(method.configured(setting, part.n_tags), part, folds, k)
 
     views = [name for name in method.axes if name.startswith("evidence.")]
-    return coordinate_search(method.axes, method.start, accuracy, together=views, entirely=("nu1",))
+    return coordinate_search(method.axes, method.start, accuracy, together=views, entirely=("nu1", "nu2"))

@@ -16,6 +16,7 @@ from tagmix.errors import AlbumError
 from tagmix.images.describe import Describer
 from tagmix.images.network import Network
 from tagmix.studies.names import is_rich, rich_name
+from tagmix.studies.planted import DESIGNS, planted
 from tagmix.studies.tasks import RICH
 from tagmix.studies.text import read_text_corpus
 
@@ -28,6 +29,7 @@ NEEDS = {
     "figure4": ("corel5k", "scenes"),
     "tags": ("tate",),
     "why": ("corel5k",),
+    "margins": ("corel5k", *DESIGNS),
     "flagship": ("corel5k", "msrc_v2"),
     "ablation": ("corel5k", "msrc_v2"),
 }
@@ -94,8 +96,8 @@ def prepare(studies: Sequence[str], sources: Sources, left_out: Callable[[str], 
     wanted = {name for study in paper for name in NEEDS[study]} | (set(sources.albums) if paper else set())
     sets: dict[str, DataSet] = {}
     for name in (*there, *sources.albums):
-        if name == "tate":
-            sets[name] = _text((sources.data or Path()) / TEXT_FILE, sources.out)
+        if name in ("tate", *DESIGNS):
+            sets[name] = _without_pictures(name, sources)
             continue
         album = sources.album(name)
         if name in wanted:
@@ -114,9 +116,9 @@ def _needed(studies: Sequence[str]) -> list[str]:
 
 
 def is_available(name: str, data: Path | None) -> bool:
-    """Return whether a known data set is in the folder; drawn scenes are always available."""
-    if name == "scenes" or data is None:
-        return name == "scenes"
+    """Return whether a known data set is in the folder; drawn ones are always available."""
+    if name in ("scenes", *DESIGNS) or data is None:
+        return name in ("scenes", *DESIGNS)
     return (data / TEXT_FILE).is_file() if name == "tate" else (data / name).is_dir()
 
 
@@ -145,6 +147,13 @@ def album_name(spec: str) -> str:
     kind, _, rest = spec.partition(":")
     path = Path(rest if kind in READERS else spec).expanduser().resolve()
     return re.sub(r"[^\w+=,.]", "_", path.name)[:60] or "album"
+
+
+def _without_pictures(name: str, sources: Sources) -> DataSet:
+    """Return a data set of text, or one drawn from the model."""
+    if name in DESIGNS:
+        return planted(name, sources.out / "data")
+    return _text((sources.data or Path()) / TEXT_FILE, sources.out)
 
 
 def _text(path: Path, out: Path) -> DataSet:

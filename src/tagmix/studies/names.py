@@ -10,6 +10,8 @@ DATA = {
     "msrc_v2": "MSRC v2",
     "scenes": "Scenes (drawn, every pixel labelled)",
     "tate": "Tate catalogue",
+    "planted": "Planted tags",
+    "planted_skewed": "Planted tags, very unequal",
 }
 
 

@@ -35,7 +35,7 @@ WHY = {
     ),
     "words": "The share of each region's words that is kept, at random, in training and test.",
     "caption": "The most tags per caption, kept at random, in training and test.",
-    "max_iter": "The most iterations of EM; as chosen, EM runs until the bound converges.",
+    "max_iter": "The most iterations of EM.",
     "total_alpha": (
         "Σα of DBA's Dirichlet prior. None learns every α, as in its paper; a large fixed value gives all "
         "tags equal prior shares."
@@ -44,7 +44,13 @@ WHY = {
         "The weight of captions in training. A number multiplies the printed weight; as chosen, the tags of "
         "a region are restricted to its caption."
     ),
-    "margin_rounds": "The number of rounds in which the margins of EMM_d update its topics.",
+    "nu2": (
+        "The weight of the margins of EMM_d relative to the likelihood of a picture, by which they guide "
+        "its topics: 0 is no feedback."
+    ),
+    "margin_centre": (
+        "The weight that ν₁ pulls every tag to: 0 is printed; as chosen, 1, with which a large ν₁ is EMM_m."
+    ),
     "margin_posterior": (
         "The posterior that the margins of EMM_d are computed from: guided uses the captions, as printed; as "
         "chosen, it is the posterior of prediction."

@@ -30,6 +30,12 @@ TAGS = (50, 100, 200, 300)
 SIZES = ((500, 2), (1000, 1), (2000, 1), (3000, 1))  # training pictures, and the number of draws
 TEXT_TAGS = (100, 300, 1000, 3000)
 RICH = ("flagship", "ablation")
+DRAWN = ("drawn",)  # the view of data sets drawn from the model
+# What the margins of EMM_d are without: feedback of their multipliers, and weights around 1.
+MARGINS: tuple[tuple[dict[str, Any], tuple[str]], ...] = (
+    ({"nu2": 0.0}, ("EMM_d",)),
+    ({"margin_centre": 0.0}, ("EMM_d",)),
+)
 WORDS = ("sift", "colour", "place")
 # The changes of EMM with context, one at a time. Lists, not tuples, as in a record.
 CHANGES: tuple[dict[str, Any], ...] = (
@@ -144,16 +150,27 @@ def why(data: DataSet) -> list[Task]:
         *_line("evidence", (1.0, 0.3, 0.1, 0.03, 0.01, 0.003), three),
         *_line("words", (0.25, 0.0625), three),
         *_line("caption", (1, 2), three),
-        *_line("max_iter", (2, 5, 10), three),
+        *_line("max_iter", (2, 10, 100), three),
         ({"supervision": 1.0}, ("EMM_m", "EMM_d")),
         ({"supervision": 100.0}, ("EMM_m",)),  # takes half an hour for EMM_d
-        *_line("margin_rounds", (0, 3), ("EMM_d",)),
+        *MARGINS,
         ({"margin_posterior": "guided"}, ("EMM_d",)),
         *_line("total_alpha", (None, *(each * data.n_tags for each in (0.1, 1.0, 10.0, 100.0))), ("DBA",)),
         ({"ranking": "theta"}, three),
     ]
     return [
         Task(data.name, method, words_of(data)[-1], 0, point) for point, names in points for method in names
+    ]
+
+
+def margins(data: DataSet) -> list[Task]:
+    """Return the tasks on what margins gain, with everything chosen and without their feedback."""
+    points: list[tuple[dict[str, Any], Sequence[str]]] = [({}, ("EMM_m", "EMM_d")), MARGINS[0]]
+    return [
+        Task(data.name, method, words_of(data)[-1], part, point)
+        for point, names in points
+        for method in names
+        for part in range(data.n_parts)
     ]
 
 
@@ -164,7 +181,8 @@ def _line(
 
 
 def _pictures(sets: Mapping[str, DataSet]) -> Iterable[DataSet]:
-    return (data for data in sets.values() if data.views != TEXT and rich_parts(data.name) is None)
+    other = (TEXT, DRAWN)
+    return (data for data in sets.values() if data.views not in other and rich_parts(data.name) is None)
 
 
 def _rich(sets: Mapping[str, DataSet], segmented: bool = False) -> Iterable[DataSet]:
@@ -182,6 +200,12 @@ STUDIES: dict[str, Callable[[Mapping[str, DataSet]], list[Task]]] = {
         task for data in sets.values() if data.views == TEXT for task in (*whole(data), *over_tags(data))
     ],
     "why": lambda sets: [task for data in sets.values() if data.name == "corel5k" for task in why(data)],
+    "margins": lambda sets: [
+        task
+        for data in sets.values()
+        if data.name == "corel5k" or data.views == DRAWN
+        for task in margins(data)
+    ],
     "flagship": lambda sets: [task for data in _rich(sets) for task in flagship(data)],
     "ablation": lambda sets: [
         *(task for data in _rich(sets) for task in ablation(data)),

@@ -84,7 +84,7 @@ def shut_out(values: Any, truth: Counts, unknown: Any) -> Any:
 
 
 def checked_unknown(unknown: Any, truth: Counts) -> Counts | None:
-    """Return which pairs are unknown, as CSR of booleans, or None; a tag that is given cannot be among them."""
+    """Return which pairs are unknown, as CSR of booleans, or None; no tag that is given can be unknown."""
     if unknown is None:
         return None
     pairs = indicator(unknown)

@@ -109,7 +109,7 @@ def choose(
     learner : an estimator; it is copied, never fitted itself.
     grid : ``{"name": [values]}``, all combinations, or a list of ``{"name": value}``.
     folds : their number, or a list of (train, test) picture numbers.
-    metric : a name in ``METRICS``, or a function of (tags, scores, k), and of ``unknown`` where bags have such
+    metric : a name in ``METRICS``, or a function of (tags, scores, k), with ``unknown`` if the bags have such
         pairs.
     groups : the group of each picture; pictures of a group stay in one fold.
     """

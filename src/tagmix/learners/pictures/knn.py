@@ -17,6 +17,7 @@ from tagmix.learners.checks import check_choice, check_number
 from tagmix.learners.pictures.base import PictureLearner, accuracy
 from tagmix.learners.pictures.distances import ReferenceSet
 from tagmix.learners.schema import Number, StoredMatrix
+from tagmix.learners.targets import imputed_tags
 
 # Initial a of exp(−a·distance), with distances in medians: neighbours are at .6 to .9 of the median.
 START = 8.0
@@ -30,7 +31,7 @@ class Voters(PictureLearner):
     """A learner whose reference set votes with its own tags; a subclass defines ``_shares``.
 
     Settings are chosen by leave-one-out on ``max_search`` training pictures, or on as many as fit into
-    ``memory_mb`` with their distances to all others.
+    ``memory_mb`` with their distances to all others. Where a tag is unknown of a reference, its vote is the mean.
     """
 
     SCHEMA: ClassVar[dict[str, Any]] = {
@@ -52,9 +53,10 @@ class Voters(PictureLearner):
         """Set the reference set, its tags and view weights; return the best of ``sizes``."""
         check_choice("weights", self.weights, ("equal", "learnt"))
         check_number("max_search", max_search, 2, 10**9, whole=True)
-        reference, tags = self._describe(bags), bags.captions
+        reference, tags = self._describe(bags), imputed_tags(bags.captions, bags.unknown)
         rows = searched_rows(reference, max_search, self.random_state)
-        apart, truth = reference.others(rows), csr_array(tags[rows])
+        part = bags[rows]
+        apart, truth = reference.others(rows), part.captions
         tried: dict[tuple[float, ...], tuple[float, int]] = {}
 
         def value(logs: Floats) -> float:
@@ -65,7 +67,9 @@ class Voters(PictureLearner):
                 # A sum view by view avoids 0 × infinity and copies.
                 total = sum(2.0**log * one for log, one in zip(logs, apart, strict=True))
                 scores = (votes(self._shares(np.asarray(total), tags, s), tags) for s in sizes)
-                tried[key] = max((accuracy(score, truth), -s) for s, score in zip(sizes, scores, strict=True))
+                tried[key] = max(
+                    (accuracy(score, truth, part.unknown), -s) for s, score in zip(sizes, scores, strict=True)
+                )
             return tried[key][0]
 
         n_views = len(reference.views)

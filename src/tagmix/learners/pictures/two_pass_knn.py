@@ -51,10 +51,7 @@ def semantic_neighbours(apart: Floats, tags: Counts, size: int) -> Any:
     >>> semantic_neighbours(np.array([[0.1, 0.2, 0.3]]), tags, 1).tolist()
     [[True, False, True]]
     """
-    given: Any = tags.copy()
-    given.data = given.data == 1  # smaller numbers are means of unknown tags
-    given.eliminate_zeros()
-    by_tag: Any = given.T.tocsr()
+    by_tag: Any = tags.T.tocsr()
     # A reference is selected if it lies within the largest radius of its tags.
     radius = np.full(apart.shape, -np.inf)
     for start, stop in zip(by_tag.indptr[:-1], by_tag.indptr[1:], strict=True):

@@ -134,6 +134,34 @@ def test_names_and_pictures_that_do_not_fit_are_refused(parts, message):
 
 
 @pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (
+            {"unknown": [[1, 0], [0, 0]]},
+            r"in one of tags and unknown, got 'sky' of picture 0 in both: remove",
+        ),
+        ({"rejected": [[0, 0], [0, 1]]}, r"in one of tags and rejected, got 'sea' of picture 1 in both"),
+        (
+            {"rejected": [[0, 1], [0, 0]], "unknown": [["sea"], []]},
+            r"in one of rejected and unknown, got 'sea' of picture 0 in both",
+        ),
+        ({"unknown": [[0], [1]]}, r"unknown must have one column per tag \(2\), got shape \(2, 1\): pass"),
+        ({"unknown": [[0, 1]]}, r"unknown must have one row per picture \(2\), got shape \(1, 2\)"),
+        ({"rejected": [[0, 2], [0, 0]]}, r"rejected must be 0 or 1, got other values"),
+        ({"rejected": [["sea", "sea"], []]}, r"rejected must name each tag once per picture, got one twice"),
+        ({"rejected": [["cow"], []]}, r"among the 2 tag names, got 'cow': add it, or leave it out"),
+        ({"tags": None, "tag_names": None, "unknown": [[0, 1]] * 2}, r"add to tags, got no tags: pass tags"),
+        ({"tags": None, "tag_names": None, "rejected": [[0, 1]] * 2}, r"add to tags, got no tags: pass tags"),
+    ],
+)
+def test_rejected_and_unknown_that_do_not_fit_the_tags_are_refused(labels, message):
+    labels = {"tags": [[1, 0], [0, 1]], "tag_names": ["sky", "sea"], **labels}
+    refused(message, ONE, OFFSETS, **labels)
+    with pytest.raises(BagsError, match=message):
+        Bags(ONE, OFFSETS).with_tags(**labels)
+
+
+@pytest.mark.parametrize(
     ("index", "error", "message"),
     [
         (2, IndexError, r"there are 2 pictures, got 2: count from 0"),

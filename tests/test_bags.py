@@ -17,7 +17,9 @@ N_WORDS, N_TAGS = 4, 3
 steady = settings(derandomize=True, deadline=None, max_examples=60)
 
 region = st.lists(st.integers(0, 3), min_size=N_WORDS, max_size=N_WORDS)
-caption = st.lists(st.booleans(), min_size=N_TAGS, max_size=N_TAGS)
+caption = st.lists(
+    st.sampled_from(["given", "absent", "rejected", "unknown"]), min_size=N_TAGS, max_size=N_TAGS
+)
 picture = st.tuples(st.lists(region, max_size=3), caption)  # empty regions, no region, no tag: all legal
 album = st.lists(picture, max_size=6)
 
@@ -26,21 +28,36 @@ def bags_of(pictures):
     rows = [row for regions, _ in pictures for row in regions]
     counts = csr_array(np.array(rows, dtype=np.int64).reshape(-1, N_WORDS))
     offsets = np.cumsum([0, *(len(regions) for regions, _ in pictures)])
-    tags = np.array([caption for _, caption in pictures], dtype=bool).reshape(-1, N_TAGS)
-    return Bags(counts, offsets, tags, ids=[f"pic{i}" for i in range(len(pictures))])
+    said = np.array([caption for _, caption in pictures], dtype="<U8").reshape(-1, N_TAGS)
+    more = {what: said == what for what in ("rejected", "unknown")}
+    return Bags(counts, offsets, said == "given", ids=[f"pic{i}" for i in range(len(pictures))], **more)
+
+
+def labels_in(bags):
+    said = np.full((len(bags), bags.n_tags), "absent", dtype="<U8")
+    for what, matrix in (("given", bags.tags), ("rejected", bags.rejected), ("unknown", bags.unknown)):
+        if matrix is not None:
+            assert matrix.nnz or what == "given"  # None says nothing, too
+            said[matrix.toarray() > 0] = what
+    return said.tolist()
 
 
 def pictures_in(bags):
-    rows, tags = bags.views["words"].toarray().tolist(), bags.captions.toarray().astype(bool).tolist()
-    cuts = bags.offsets.tolist()
-    return [(rows[a:b], tags[n]) for n, (a, b) in enumerate(itertools.pairwise(cuts))]
+    rows, cuts = bags.views["words"].toarray().tolist(), bags.offsets.tolist()
+    labels = labels_in(bags)
+    return [(rows[a:b], labels[n]) for n, (a, b) in enumerate(itertools.pairwise(cuts))]
 
 
-def small():
+def small(**more):
     """Three pictures of 2, 0 and 1 regions, in two views and with a picture view."""
     views = {"sift": csr_array(np.array([[2, 0, 1], [0, 3, 0], [1, 1, 0]])), "net": np.eye(3) / 2}
     tags = [[1, 1], [0, 0], [0, 1]]
-    return Bags(views, [0, 2, 2, 3], tags, ["sky", "sea"], ["a", "b", "c"], {"whole": np.ones((3, 2))})
+    return Bags(
+        views, [0, 2, 2, 3], tags, ["sky", "sea"], ["a", "b", "c"], {"whole": np.ones((3, 2))}, **more
+    )
+
+
+OPEN = {"rejected": [[0, 0], [1, 0], [0, 0]], "unknown": [[0, 0], [0, 1], [1, 0]]}
 
 
 @steady
@@ -107,6 +124,7 @@ def test_repr_shows_sizes_and_kinds_of_views():
     expected = "Bags(3 pictures, 3 regions, 2 tags; sift: 3 words, net: 3 dimensions)"
     assert repr(small()) == expected
     assert repr(small().with_tags(None)) == expected.replace("2 tags", "no tags")
+    assert repr(small(**OPEN)) == expected.replace("2 tags", "2 tags, 1 rejected, 2 unknown")
     one = Bags(np.array([[1]]), [0, 1], [[1]])
     assert repr(one) == "Bags(1 picture, 1 region, 1 tag; words: 1 word)"
 
@@ -163,6 +181,53 @@ def test_a_series_or_array_of_lists_counts_as_a_list_of_lists(kind):
     bags = Bags(np.ones((2, 2), dtype=int), [0, 1, 2], captions)
     assert bags.tag_names == ("sea", "sky")
     assert bags.captions.toarray().tolist() == [[1, 1], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda rows: rows,
+        lambda rows: np.array(rows, dtype=bool),
+        coo_array,
+        lambda rows: [[name for name, own in zip(("sky", "sea"), row, strict=True) if own] for row in rows],
+    ],
+    ids=["lists", "mask", "sparse", "names"],
+)
+def test_rejected_and_unknown_have_every_form_that_tags_have(form):
+    bags = small(**{what: form(rows) for what, rows in OPEN.items()})
+    assert labels_in(bags) == [["given", "given"], ["rejected", "unknown"], ["unknown", "given"]]
+    assert bags.unknown.dtype == np.uint8
+
+
+def test_a_data_frame_of_unknown_pairs_is_read_by_name():
+    pandas = pytest.importorskip("pandas")
+    bags = small(unknown=pandas.DataFrame({"sea": [0, 1, 0], "sky": [0, 0, 1]}))
+    assert labels_in(bags) == [["given", "given"], ["absent", "unknown"], ["unknown", "given"]]
+
+
+@pytest.mark.parametrize("nothing", [None, [[0, 0]] * 3, [[], [], []], np.zeros((3, 2), bool)])
+def test_what_says_nothing_is_not_kept(nothing):
+    bags = small(rejected=nothing, unknown=nothing)
+    assert (bags.rejected, bags.unknown) == (None, None)
+    assert small(**OPEN)[:1].unknown is None
+    assert small(**OPEN).select_tags([1]).rejected is None
+
+
+def test_other_captions_drop_what_was_said_of_the_old_ones():
+    bags = small(**OPEN)
+    for other in (bags.with_tags(None), bags.with_tags(bags.tags)):
+        assert (other.rejected, other.unknown) == (None, None)
+    assert labels_in(bags.with_tags(bags.tags, **OPEN)) == labels_in(bags)
+
+
+def test_joining_bags_of_which_only_some_have_unknown_pairs_keeps_them():
+    joined = Bags.concat([small(), small(**OPEN), small()])
+    assert labels_in(joined) == labels_in(small()) + labels_in(small(**OPEN)) + labels_in(small())
+    assert joined.unknown.nnz == 2
+
+
+def test_pickles_keep_every_label():
+    assert labels_in(pickle.loads(pickle.dumps(small(**OPEN)))) == labels_in(small(**OPEN))
 
 
 def test_sizes_are_those_of_the_parts():
@@ -229,7 +294,8 @@ def test_neighbouring_pictures_share_memory_with_the_whole():
 
 
 def arrays_of(bags):
-    for matrix in (*bags.views.values(), bags.captions, bags.offsets, *bags.pictures.values()):
+    labels = [matrix for matrix in (bags.captions, bags.rejected, bags.unknown) if matrix is not None]
+    for matrix in (*bags.views.values(), *labels, bags.offsets, *bags.pictures.values()):
         sparse = isinstance(matrix, csr_array)
         yield from (matrix.data, matrix.indices, matrix.indptr) if sparse else (matrix,)
 
@@ -242,14 +308,14 @@ def arrays_of(bags):
         lambda bags: bags[[0, 2]],
         lambda bags: bags[::2],
         lambda bags: bags.select_tags([1]),
-        lambda bags: bags.with_tags([[1, 0]] * 3),
+        lambda bags: bags.with_tags([[1, 0]] * 3, unknown=[[0, 1]] * 3),
         lambda bags: Bags.concat([bags, bags]),
         lambda bags: pickle.loads(pickle.dumps(bags)),
     ],
     ids=["made", "slice", "list", "step", "select_tags", "with_tags", "concat", "pickle"],
 )
 def test_no_array_of_bags_can_be_written_to(derive):
-    for array in arrays_of(derive(small())):
+    for array in arrays_of(derive(small(**OPEN))):
         assert not array.flags.writeable
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, issparse, vstack
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -85,6 +85,32 @@ def centre_and_spread(matrix: Any) -> tuple[Floats, Floats]:
     spread = rows.std(axis=0)
     least = np.maximum(LEAST_PART * np.abs(rows).max(axis=0, initial=0.0), LEAST)
     return rows.mean(axis=0), np.where(spread > least, spread, 0.0)
+
+
+def aliased(matrix: Any) -> Any:
+    """Return a new matrix over the same arrays, so that assignments to it do not reach the first one."""
+    if not is_sparse(matrix):
+        return matrix
+    return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape, copy=False)
+
+
+def rows_at(matrix: Any, rows: Any) -> Any:
+    """Return these rows; a slice shares memory with the whole matrix, so that shards are free.
+
+    >>> rows_at(csr_array(np.array([[1, 0], [0, 2], [3, 0]])), slice(1, 3)).toarray().tolist()
+    [[0, 2], [3, 0]]
+    """
+    if not (is_sparse(matrix) and isinstance(rows, slice)):
+        return matrix[rows]
+    starts = matrix.indptr[rows.start : rows.stop + 1]
+    part = slice(starts[0], starts[-1])
+    parts = (matrix.data[part], matrix.indices[part], starts - starts[0])
+    return csr_array(parts, shape=(len(starts) - 1, matrix.shape[1]), copy=False)
+
+
+def stack(matrices: list[Any]) -> Any:
+    """Return the rows of all matrices, all sparse or all dense."""
+    return csr_array(vstack(matrices, format="csr")) if is_sparse(matrices[0]) else np.vstack(matrices)
 
 
 class Entries(NamedTuple):

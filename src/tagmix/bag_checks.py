@@ -34,14 +34,15 @@ def checked_views(instances: Any) -> dict[str, View]:
 
 
 def _checked_view(name: str, view: Any) -> View:
-    matrix = _matrix(f"view {name!r}", view, "regions × words")
+    matrix = matrix_of(f"view {name!r}", view, "regions × words")
     # The dtype decides, never the values: a slice of an embedding is an embedding, whatever it contains.
     if is_sparse(matrix) or matrix.dtype.kind in "bui":
         return _counts(name, csr_array(matrix))
     return _embeddings(name, matrix.astype(np.float64))
 
 
-def _array(what: str, given: Any, way_out: str, dtype: Any = None) -> NDArray[Any]:
+def array_of(what: str, given: Any, way_out: str, dtype: Any = None) -> NDArray[Any]:
+    """Return an array; BagsError with the way out if it cannot be one."""
     try:
         return np.asarray(given, dtype)
     except (ValueError, TypeError) as error:
@@ -49,9 +50,9 @@ def _array(what: str, given: Any, way_out: str, dtype: Any = None) -> NDArray[An
         raise BagsError(f"{what} must be an array, got {got}: pass {way_out}.") from error
 
 
-def _matrix(what: str, given: Any, rows_and_columns: str) -> Any:
+def matrix_of(what: str, given: Any, rows_and_columns: str) -> Any:
     """Return a matrix of real numbers with valid indices; a sparse matrix stays sparse."""
-    matrix: Any = csr_array(given) if is_sparse(given) else _array(what, given, rows_and_columns)
+    matrix: Any = csr_array(given) if is_sparse(given) else array_of(what, given, rows_and_columns)
     if matrix.ndim != 2 or matrix.dtype.kind not in "buif":
         raise BagsError(
             f"{what} must be a two-dimensional matrix of numbers, got {matrix.ndim} dimension(s) of "
@@ -126,7 +127,7 @@ def freeze(matrix: Any) -> None:
 
 def checked_offsets(offsets: Any, n_regions: int) -> Ints:
     """Return the first region of each picture, followed by the number of regions."""
-    array = _array("offsets", offsets, "[0, regions of the first picture, …]")
+    array = array_of("offsets", offsets, "[0, regions of the first picture, …]")
     if array.ndim != 1 or array.size < 1 or array.dtype.kind not in "ui":
         raise BagsError(
             f"offsets must be a one-dimensional list of whole numbers, got shape {array.shape} of "
@@ -149,84 +150,6 @@ def checked_offsets(offsets: Any, n_regions: int) -> Ints:
     return array.astype(np.int64)
 
 
-def tags_by_name(tags: Any, names: Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
-    """Return pictures × tags and the names of the tags, from lists of names or a data frame of 0 and 1.
-
-    The columns of a data frame are the names of its tags; a series of lists counts as a list. ``names``
-    fixes the order; without it the names that occur are sorted. Anything else is returned unchanged.
-
-    >>> tags_by_name([["sky", "sea"], ["sky"]], None)[1]
-    ['sea', 'sky']
-    """
-    if hasattr(tags, "columns") and hasattr(tags, "to_numpy"):  # pandas or polars, without importing them
-        values = _array("tags", tags.to_numpy(), "0 and 1", np.float64)
-        return _frame_by_name(values, list(tags.columns), names)
-    if getattr(tags, "ndim", 0) == 1 and tags.dtype.kind == "O" and _are_names(tags.tolist()):
-        tags = tags.tolist()
-    if not _are_names(tags):
-        return tags, names
-    order = sorted({name for row in tags for name in row}) if names is None else [str(name) for name in names]
-    columns = _columns_of([name for row in tags for name in row], order)
-    starts = np.cumsum([0, *(len(row) for row in tags)])
-    ones = np.ones(len(columns), dtype=np.uint8)
-    return csr_array((ones, columns, starts), shape=(len(tags), len(order))), order
-
-
-def _frame_by_name(values: Any, columns: list[Any], names: Sequence[str] | None) -> tuple[Any, Any]:
-    """Return the values of a data frame with one column per name; labels other than str are not names."""
-    if not all(isinstance(column, str) for column in columns):
-        return values, names
-    checked_names("columns of tags", columns, len(columns))
-    if names is None:
-        return values, columns
-    placed = np.zeros((len(values), len(names)))
-    placed[:, _columns_of(columns, names)] = values
-    return placed, names
-
-
-def _columns_of(tags: list[str], order: Sequence[str]) -> Ints:
-    column = {str(name): i for i, name in enumerate(order)}
-    unknown = next((tag for tag in tags if tag not in column), None)
-    if unknown is not None:
-        raise BagsError(
-            f"tags must be among the {len(order)} tag names, got {unknown!r}: add it, or leave it out."
-        )
-    return np.array([column[tag] for tag in tags], dtype=np.int64)
-
-
-def _are_names(tags: Any) -> bool:
-    """Return whether this is a list of one list (tuple, set) of strings per picture, not all empty."""
-    if not isinstance(tags, list | tuple) or not all(isinstance(row, list | tuple | set) for row in tags):
-        return False
-    return any(tags) and all(isinstance(name, str) for row in tags for name in row)
-
-
-def checked_tags(tags: Any, n_pictures: int) -> Counts | None:
-    """Return the tags as CSR of 0 and 1, one row per picture."""
-    if tags is None:
-        return None
-    matrix = csr_array(_matrix("tags", tags, "pictures × tags of 0 and 1, or one list of names per picture"))
-    if matrix.shape[0] != n_pictures:
-        raise BagsError(
-            f"tags must have one row per picture ({n_pictures}), got shape {matrix.shape}: "
-            "pass pictures × tags; offsets has one entry more than there are pictures."
-        )
-    if matrix.shape[1] > MOST_TAGS:
-        raise BagsError(
-            f"there can be at most {MOST_TAGS:,} tags, got {matrix.shape[1]:,} columns: keep those used."
-        )
-    matrix = matrix.copy()
-    matrix.eliminate_zeros()
-    if np.any(matrix.data != 1):
-        raise BagsError("tags must be 0 or 1, got other values: pass True where the picture has the tag.")
-    matrix.sort_indices()
-    rows = np.repeat(np.arange(n_pictures), np.diff(matrix.indptr))
-    if np.any((np.diff(matrix.indices) == 0) & (np.diff(rows) == 0)):
-        raise BagsError("tags must name each tag once per picture, got one twice: remove the repetition.")
-    matrix.data = np.ones(matrix.nnz, dtype=np.uint8)
-    return matrix
-
-
 def checked_names(what: str, names: Sequence[Any] | None, length: int) -> tuple[str, ...] | None:
     """Return distinct names as strings, one per column (or picture)."""
     if names is None:
@@ -240,25 +163,6 @@ def checked_names(what: str, names: Sequence[Any] | None, length: int) -> tuple[
         twice = next(name for name, times in Counter(strings).items() if times > 1)
         raise BagsError(f"{what} must differ from each other, got {twice!r:.60} twice: merge or rename them.")
     return strings
-
-
-def checked_captions(
-    tags: Any, names: Sequence[str] | None, n_pictures: int, own: tuple[str, ...] | None
-) -> tuple[Counts | None, tuple[str, ...] | None]:
-    """Return checked tags and their names: the given names, else ``own``, else numbered ones."""
-    if tags is None and names is not None:
-        raise BagsError(
-            f"tag_names name the columns of tags, got {len(names)} names and no tags: pass tags too."
-        )
-    indicator, names = tags_by_name(tags, names)
-    matrix = checked_tags(indicator, n_pictures)
-    if matrix is None:
-        return None, None
-    n_tags = matrix.shape[1]
-    checked = checked_names("tag_names", names, n_tags)
-    if checked is None:
-        checked = own if own and len(own) == n_tags else tuple(f"tag{i}" for i in range(n_tags))
-    return matrix, checked
 
 
 def checked_index(index: Any, length: int, what: str) -> Ints:
@@ -287,7 +191,7 @@ def checked_pictures(pictures: Mapping[str, Any] | None, n_pictures: int) -> dic
     if pictures is not None and not isinstance(pictures, Mapping):
         raise BagsError(f"pictures must be a mapping of views, got {pictures!r:.60}: pass {{name: matrix}}.")
     for name, view in (pictures or {}).items():
-        matrix = _matrix(f"picture view {name!r}", view, "pictures × features")
+        matrix = matrix_of(f"picture view {name!r}", view, "pictures × features")
         if matrix.shape[0] != n_pictures:
             raise BagsError(
                 f"picture view {name!r} must have one row per picture ({n_pictures}), got shape "

@@ -4,12 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
 
-from tagmix.arrays import Counts, Floats, Ints, is_sparse
+from tagmix.arrays import Counts, Floats, Ints, aliased, is_sparse, rows_at, stack
 from tagmix.bag_checks import (
     View,
-    checked_captions,
     checked_index,
     checked_names,
     checked_offsets,
@@ -18,13 +16,13 @@ from tagmix.bag_checks import (
     freeze,
 )
 from tagmix.errors import BagsError
+from tagmix.labels import Labels, checked_labels, stacked
 
 
 class _Parts(NamedTuple):
     views: dict[str, View]
     offsets: Ints
-    tags: Counts | None
-    tag_names: tuple[str, ...] | None
+    labels: Labels
     ids: tuple[str, ...] | None
     pictures: dict[str, Floats]
 
@@ -50,6 +48,9 @@ class Bags:
         sorted and others numbered.
     pictures : mapping of str to matrix, optional
         Views of the whole picture, ``{"network": pictures × features}``.
+    rejected, unknown : as ``tags``, optional
+        A tag that a picture is not given is *absent*, which may be an oversight. ``rejected`` are confirmed
+        absences, ``unknown`` pairs of which nothing is known; learners and metrics leave these out.
 
     Notes
     -----
@@ -66,6 +67,8 @@ class Bags:
     [[1, 1, 0]]
     >>> bags.with_tags([["sky", "sea"], ["sky"]]).tag_names
     ('sea', 'sky')
+    >>> bags.with_tags([["sky", "sea"], ["sky"]], unknown=[[], ["sea"]])
+    Bags(2 pictures, 3 regions, 2 tags, 1 unknown; words: 3 words)
     """
 
     def __init__(
@@ -76,6 +79,9 @@ class Bags:
         tag_names: Sequence[str] | None = None,
         ids: Sequence[str] | None = None,
         pictures: Mapping[str, Any] | None = None,
+        *,
+        rejected: Any = None,
+        unknown: Any = None,
     ) -> None:
         views = checked_views(instances)
         starts = checked_offsets(offsets, next(iter(views.values())).shape[0])
@@ -84,7 +90,7 @@ class Bags:
             _Parts(
                 views,
                 starts,
-                *checked_captions(tags, tag_names, n_pictures, None),
+                checked_labels(tags, tag_names, n_pictures, None, rejected, unknown),
                 checked_names("ids", ids, n_pictures),
                 checked_pictures(pictures, n_pictures),
             )
@@ -99,8 +105,8 @@ class Bags:
 
     def _set(self, parts: _Parts) -> None:
         self._parts = parts
-        tags = () if parts.tags is None else (parts.tags,)
-        for matrix in (*parts.views.values(), parts.offsets, *tags, *parts.pictures.values()):
+        labels = parts.labels.matrices()
+        for matrix in (*parts.views.values(), parts.offsets, *labels, *parts.pictures.values()):
             freeze(matrix)
 
     def __setstate__(self, state: dict[str, _Parts]) -> None:
@@ -109,7 +115,7 @@ class Bags:
     @property
     def views(self) -> dict[str, View]:
         """The views of the regions by name, counts (CSR) or embeddings (dense)."""
-        return {name: _outside(view) for name, view in self._parts.views.items()}
+        return {name: aliased(view) for name, view in self._parts.views.items()}
 
     @property
     def offsets(self) -> Ints:
@@ -119,19 +125,29 @@ class Bags:
     @property
     def tags(self) -> Counts | None:
         """Pictures × tags, CSR of 0 and 1; None without captions."""
-        return None if self._parts.tags is None else _outside(self._parts.tags)
+        return aliased(self._parts.labels.tags)
 
     @property
     def captions(self) -> Counts:
         """The tags; raises BagsError without captions."""
-        if self._parts.tags is None:
+        if self._parts.labels.tags is None:
             raise BagsError("these bags have no tags: pass `tags` when making them, or use `with_tags`.")
-        return _outside(self._parts.tags)
+        return aliased(self._parts.labels.tags)
+
+    @property
+    def rejected(self) -> Counts | None:
+        """The confirmed absences, pictures × tags, CSR of 0 and 1; None if there are none."""
+        return aliased(self._parts.labels.rejected)
+
+    @property
+    def unknown(self) -> Counts | None:
+        """The pairs of which nothing is known, pictures × tags, CSR of 0 and 1; None if there are none."""
+        return aliased(self._parts.labels.unknown)
 
     @property
     def tag_names(self) -> tuple[str, ...] | None:
         """The names of the tags, in column order."""
-        return self._parts.tag_names
+        return self._parts.labels.names
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -166,9 +182,12 @@ class Bags:
             f"{name}: {_plural(view.shape[1], 'word' if is_sparse(view) else 'dimension')}"
             for name, view in self._parts.views.items()
         )
-        tags = "no tags" if self.tags is None else _plural(self.n_tags, "tag")
-        sizes = f"{_plural(len(self), 'picture')}, {_plural(self.n_regions, 'region')}, {tags}"
-        return f"Bags({sizes}; {', '.join(kinds)})"
+        labels = self._parts.labels
+        sizes = [_plural(len(self), "picture"), _plural(self.n_regions, "region")]
+        sizes.append("no tags" if labels.tags is None else _plural(self.n_tags, "tag"))
+        more = {"rejected": labels.rejected, "unknown": labels.unknown}
+        sizes += [f"{matrix.nnz:,} {name}" for name, matrix in more.items() if matrix is not None]
+        return f"Bags({', '.join(sizes)}; {', '.join(kinds)})"
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise BagsError(
@@ -190,10 +209,9 @@ class Bags:
         parts, ids = self._parts, self.ids
         return Bags._of(
             _Parts(
-                {name: _rows(view, regions) for name, view in parts.views.items()},
+                {name: rows_at(view, regions) for name, view in parts.views.items()},
                 offsets,
-                None if parts.tags is None else parts.tags[chosen],
-                parts.tag_names,
+                parts.labels.rows(chosen),
                 tuple(ids[i] for i in chosen),
                 {name: view[chosen] for name, view in parts.pictures.items()},
             )
@@ -215,16 +233,19 @@ class Bags:
 
     def select_tags(self, columns: Any) -> "Bags":
         """Return the same pictures with only these tags (a mask or column indices)."""
-        if self.tags is None or self.tag_names is None:
-            raise BagsError("these bags have no tags to select from: pass `tags` when making them.")
-        kept = checked_index(columns, self.n_tags, "tags")
-        names = checked_names("selected tags", [self.tag_names[i] for i in kept], len(kept))
-        return Bags._of(self._parts._replace(tags=csr_array(self.tags[:, kept]), tag_names=names))
+        labels = self._parts.labels
+        kept = checked_index(columns if labels.tags is not None else [], self.n_tags, "tags")
+        return Bags._of(self._parts._replace(labels=labels.columns(kept)))
 
-    def with_tags(self, tags: Any, tag_names: Sequence[str] | None = None) -> "Bags":
-        """Return the same pictures with other captions; None removes the captions."""
-        matrix, names = checked_captions(tags, tag_names, len(self), self.tag_names)
-        return Bags._of(self._parts._replace(tags=matrix, tag_names=names))
+    def with_tags(
+        self, tags: Any, tag_names: Sequence[str] | None = None, *, rejected: Any = None, unknown: Any = None
+    ) -> "Bags":
+        """Return the same pictures with other captions; None removes the captions.
+
+        What was rejected or unknown goes with the old captions: pass it again where it still holds.
+        """
+        labels = checked_labels(tags, tag_names, len(self), self.tag_names, rejected, unknown)
+        return Bags._of(self._parts._replace(labels=labels))
 
     @staticmethod
     def concat(many: Sequence["Bags"]) -> "Bags":
@@ -237,13 +258,16 @@ class Bags:
         shifts = np.cumsum([0, *(bags.n_regions for bags in many[:-1])])
         offsets = [bags.offsets[:-1] + shift for bags, shift in zip(many, shifts, strict=True)]
         every_id = [name for bags in many for name in bags.ids]
+        labels = stacked([bags._parts.labels for bags in many])
         return Bags(
-            {name: _stack([bags.views[name] for bags in many]) for name in first.views},
+            {name: stack([bags.views[name] for bags in many]) for name in first.views},
             np.concatenate([*offsets, [sum(bags.n_regions for bags in many)]]).astype(np.int64),
-            None if first.tags is None else _stack([bags.tags for bags in many if bags.tags is not None]),
-            first.tag_names,
+            labels.tags,
+            labels.names,
             every_id if len(set(every_id)) == len(every_id) else None,
-            {name: _stack([bags.pictures[name] for bags in many]) for name in first.pictures},
+            {name: stack([bags.pictures[name] for bags in many]) for name in first.pictures},
+            rejected=labels.rejected,
+            unknown=labels.unknown,
         )
 
 
@@ -257,27 +281,6 @@ def _regions_of(offsets: Ints, pictures: Ints) -> tuple[Ints, Ints]:
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     regions = np.arange(starts[-1]) + np.repeat(offsets[pictures] - starts[:-1], lengths)
     return regions, starts
-
-
-def _outside(view: Any) -> Any:
-    """Return a new matrix over the same read-only arrays: assignments to it do not reach the bags."""
-    if not is_sparse(view):
-        return view
-    return csr_array((view.data, view.indices, view.indptr), shape=view.shape, copy=False)
-
-
-def _rows(view: Any, regions: Any) -> Any:
-    """Return these rows; a slice shares memory with the whole matrix, so that shards are free."""
-    if not (is_sparse(view) and isinstance(regions, slice)):
-        return view[regions]
-    starts = view.indptr[regions.start : regions.stop + 1]
-    part = slice(starts[0], starts[-1])
-    parts = (view.data[part], view.indices[part], starts - starts[0])
-    return csr_array(parts, shape=(len(starts) - 1, view.shape[1]), copy=False)
-
-
-def _stack(views: list[Any]) -> Any:
-    return csr_array(vstack(views, format="csr")) if is_sparse(views[0]) else np.vstack(views)
 
 
 def _check_alike(first: Bags, other: Bags) -> None:

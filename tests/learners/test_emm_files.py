@@ -88,7 +88,10 @@ def test_bags_come_back_as_they_were(tmp_path):
     bags = Bags(
         views, [0, 2, 2, 3], [[1, 0], [0, 0], [1, 1]], ["sky", "海"], ["a", "b", "c"], {"p": np.ones((3, 1))}
     )
-    for some in (bags, bags.with_tags(None), bags[[0, 0, 2]], bags[[]], bags.with_tags(np.zeros((3, 0)))):
+    known = bags.with_tags(bags.tags, unknown=[[0, 1], [0, 0], [0, 0]])
+    both = bags.with_tags(bags.tags, rejected=[[0, 0], [1, 0], [0, 0]], unknown=[[0, 1], [0, 1], [0, 0]])
+    untagged, no_tags = bags.with_tags(None), bags.with_tags(np.zeros((3, 0)))
+    for some in (bags, known, both, both[:2], untagged, bags[[0, 0, 2]], bags[[]], no_tags):
         tagmix.save(some, tmp_path / "b")
         back = tagmix.load(tmp_path / "b")
         for name, view in some.views.items():
@@ -97,8 +100,10 @@ def test_bags_come_back_as_they_were(tmp_path):
         np.testing.assert_array_equal(back.offsets, some.offsets)
         np.testing.assert_array_equal(back.pictures["p"], some.pictures["p"])
         assert back.tag_names == some.tag_names
-        assert (back.tags is None) == (some.tags is None)
-        assert back.tags is None or (back.tags != some.tags).nnz == 0
+        for name in ("tags", "rejected", "unknown"):
+            was, now = getattr(some, name), getattr(back, name)
+            assert (now is None) == (was is None)
+            assert now is None or (now != was).nnz == 0
     assert tagmix.load(tmp_path / "b").ids == ("a", "b", "c")
 
 
@@ -217,6 +222,7 @@ def test_a_model_rewritten_without_lies_is_read(model_parts, fitted, test, tmp_p
     np.testing.assert_array_equal(back.predict(test), fitted.predict(test))
 
 
+CSR = ("data", "indices", "indptr")
 HOSTILE_BAGS = {
     "indices outside": (
         put("arrays", "views.0.indices", np.array([0, 1, 9, 1], dtype=np.int32)),
@@ -236,6 +242,26 @@ HOSTILE_BAGS = {
     ),
     "tags outside": (put("arrays", "tags.indices", np.array([0, 7], dtype=np.int32)), r"indices must be < 2"),
     "tags of 2": (put("arrays", "tags.data", np.array([1, 2], dtype=np.uint8)), r"tags must be 0 or 1"),
+    "unknown outside": (
+        put("arrays", "unknown.indices", np.array([7], dtype=np.int32)),
+        r"indices must be < 2",
+    ),
+    "unknown of 2": (put("arrays", "unknown.data", np.array([2], dtype=np.uint8)), r"unknown must be 0 or 1"),
+    "unknown without its rows": (drop("arrays", "unknown.indptr"), r"KeyError: 'unknown.indptr'"),
+    "unknown without its data": (drop("arrays", "unknown.data"), r"KeyError: 'unknown.data'"),
+    "unknown rows beyond": (
+        put("arrays", "unknown.indptr", np.array([0, 0, 99], dtype=np.int32)),
+        r"do not fit together",
+    ),
+    "unknown and given": (
+        put("arrays", "unknown.indices", np.array([0], dtype=np.int32)),
+        r"in one of tags and unknown",
+    ),
+    "rejected and unknown": (
+        lambda fields, arrays: arrays.update({f"rejected.{p}": arrays[f"unknown.{p}"] for p in CSR}),
+        r"in one of rejected and unknown",
+    ),
+    "unknown without tags": (put("fields", "tagged", False), r"tag_names name the columns of tags"),
     "counts negative": (
         put("arrays", "views.0.data", np.array([1.0, 1.0, -1.0, 1.0])),
         r"must not be negative",
@@ -263,7 +289,8 @@ HOSTILE_BAGS = {
 
 @pytest.fixture(scope="module")
 def bags_parts(tmp_path_factory):
-    bags = Bags(np.array([[1, 2], [3, 0], [0, 4]]), [0, 2, 3], [[1, 0], [0, 1]])
+    more = {"rejected": [[0, 0], [1, 0]], "unknown": [[0, 1], [0, 0]]}
+    bags = Bags(np.array([[1, 2], [3, 0], [0, 4]]), [0, 2, 3], [[1, 0], [0, 1]], **more)
     return parts_of(bags, tmp_path_factory.mktemp("parts") / "b")
 
 

@@ -69,16 +69,16 @@ def test_a_step_solves_the_whole_newton_system():
     """The tags' own biases are eliminated first; a dense solve over all unknowns must give the same step."""
     rng = np.random.default_rng(0)
     z, tags = [rng.normal(size=(40, 5)), rng.random((40, 5))], (rng.random((40, 5)) < 0.3).astype(float)
-    known = logistic._known_of_tags(tags)
+    design = logistic._design_of(tags, None)
     prior, theta, own = rng.normal(size=(3, 2)), rng.normal(size=(3, 2)), rng.normal(size=5)
-    columns = [f * k for f in (np.ones((40, 5)), *z) for k in known]
+    columns = [f * k for f in (np.ones((40, 5)), *z) for k in design]
     columns += [np.tile(e, (40, 1)) for e in np.eye(5)]
     X, both = np.stack(columns, -1).reshape(200, -1), np.append(theta, own)
     precision = np.repeat([SLOPE_PRECISION, BIAS_PRECISION], [6, 5])
     p = expit(X @ both)
     down = X.T @ (tags.ravel() - p) - precision * (both - np.append(prior, np.zeros(5)))
     expected = np.linalg.solve((X.T * (p * (1 - p))) @ X + np.diag(precision), down)
-    step, turn = logistic._newton_step(z, tags, known, theta, own, prior)
+    step, turn = logistic._newton_step(z, tags, design, theta, own, prior)
     np.testing.assert_allclose(np.append(step, turn), expected, rtol=1e-7, atol=1e-9)
 
 
@@ -87,9 +87,9 @@ def test_backtracking_never_goes_up(monkeypatch):
     z, start = [standard(f) for f in features], logit((tags.sum() + 0.5) / (tags.size + 1))
     losses, tried, step, loss = [], [], logistic._newton_step, logistic._loss
 
-    def watched_step(z, tags, known, theta, own, prior):
+    def watched_step(z, tags, design, theta, own, prior, known):
         losses.append(loss_by_hand(np.append(theta, own), z, tags, start))
-        return step(z, tags, known, theta, own, prior)
+        return step(z, tags, design, theta, own, prior, known)
 
     monkeypatch.setattr(logistic, "_newton_step", watched_step)
     monkeypatch.setattr(logistic, "_loss", lambda *where: tried.append(loss(*where)) or tried[-1])

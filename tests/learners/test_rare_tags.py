@@ -100,7 +100,7 @@ def test_hard_tags_are_shown_too_although_all_are_as_frequent():
 @pytest.mark.parametrize(("n", "n_parts"), [(AT_A_TIME, 1), (AT_A_TIME + 1, 2), (2 * AT_A_TIME, 2)])
 def test_parts_are_as_few_as_can_be_and_dealt_by_the_seed(monkeypatch, n, n_parts):
     parts = []
-    monkeypatch.setattr(rare_tags, "per_tag_f1", lambda tags, scores, k: parts.append(tags) or 0.0)
+    monkeypatch.setattr(rare_tags, "per_tag_f1", lambda tags, scores, k, unknown: parts.append(tags) or 0.0)
     p, tags = uneven_album(n=n)
     rare_tag_weights_of(p, tags, seed=3)
     assert len(parts) == n_parts * len(SPREAD_POWERS) * len(FREQUENCY_POWERS)

@@ -67,6 +67,38 @@ def indicator(tags: Any) -> Counts:
     return csr_array(truth)
 
 
+def shut_out(values: Any, truth: Counts, unknown: Any) -> Any:
+    """Return dense scores with −inf at unknown pairs, which puts them last; no tag may be unknown.
+
+    >>> tags, unknown = csr_array(np.array([[True, False]])), np.array([[0, 1]])
+    >>> shut_out(np.array([[0.5, 0.9]]), tags, unknown).tolist()
+    [[0.5, -inf]]
+    """
+    pairs = checked_unknown(unknown, truth)
+    if pairs is None:
+        return values
+    out = np.array(values.toarray() if is_sparse(values) else values, dtype=np.float64)
+    np.maximum(out, np.finfo(np.float64).min, out=out)  # no known tag beside them
+    out[pairs.nonzero()] = -np.inf
+    return out
+
+
+def checked_unknown(unknown: Any, truth: Counts) -> Counts | None:
+    """Return which pairs are unknown, as CSR of booleans, or None; no tag that is given can be unknown."""
+    if unknown is None:
+        return None
+    pairs = indicator(unknown)
+    if pairs.shape != truth.shape:
+        raise ParameterError(
+            f"unknown must have the shape of tags {truth.shape}, got {pairs.shape}: pass pictures × tags."
+        )
+    if pairs.multiply(truth).nnz:
+        raise ParameterError(
+            "tags and unknown must have no pair in common, got one in both: remove it from one."
+        )
+    return pairs
+
+
 def row_blocks(scores: Any) -> Iterator[tuple[slice, Floats]]:
     """Yield slices of rows and their scores as dense floats: ``BLOCK`` numbers at most, or one row."""
     n_rows, n_columns = scores.shape
@@ -84,12 +116,18 @@ def known(values: Floats) -> Floats:
     return values
 
 
-def each_row(truth: Counts, scores: Any) -> Iterator[tuple[int, NDArray[np.integer], Floats]]:
-    """Yield each row's number, the columns of its tags and its scores."""
+def each_row(
+    truth: Counts, scores: Any, unknown: Counts | None = None
+) -> Iterator[tuple[int, NDArray[np.integer], Floats]]:
+    """Yield each row's number, the columns of its tags and its scores, both without unknown columns."""
     for rows, values in row_blocks(scores):
         known(values)
         for i in range(rows.start, rows.stop):
-            yield i, truth.indices[truth.indptr[i] : truth.indptr[i + 1]], values[i - rows.start]
+            own, row = truth.indices[truth.indptr[i] : truth.indptr[i + 1]], values[i - rows.start]
+            if unknown is not None:
+                left_out = np.sort(unknown.indices[unknown.indptr[i] : unknown.indptr[i + 1]])
+                own, row = own - np.searchsorted(left_out, own), np.delete(row, left_out)
+            yield i, own, row
 
 
 def turned(truth: Counts, scores: Any) -> tuple[Counts, Any]:

@@ -1,7 +1,8 @@
 """The metrics by name.
 
 ``METRICS`` read tags and scores that rank (any numbers), ``PROBABILITY_METRICS`` tags and probabilities of
-each tag. All are called ``metric(tags, scores, k)``; metrics of whole rankings ignore ``k``.
+each tag. All are called ``metric(tags, scores, k)``; metrics of whole rankings ignore ``k``. ``METRICS`` and
+their parts have ``unknown``, too: pairs (picture, tag) of which nothing is known, which they leave out.
 ``PICTURE_PARTS`` has the terms of each picture, for metrics that are sums over pictures: intervals and paired
 tests resample them.
 """
@@ -33,14 +34,19 @@ from tagmix.evaluation.top_k import (
 Metric = Callable[..., float]
 
 
-def _whole(metric: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _whole(metric: Callable[..., Any]) -> Callable[..., Any]:
     """Return a metric of the whole ranking with the signature of the others."""
-    return lambda tags, scores, k=5: metric(tags, scores)
+    return lambda tags, scores, k=5, unknown=None: metric(tags, scores, unknown)
+
+
+def _said(metric: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a metric of probabilities with the signature of the others."""
+    return lambda tags, said, k=5: metric(tags, said)
 
 
 METRICS: dict[str, Metric] = {
     "top_k_accuracy": top_k_accuracy,
-    "top_k_ceiling": lambda tags, scores, k=5: top_k_ceiling(tags, k),
+    "top_k_ceiling": lambda tags, scores, k=5, unknown=None: top_k_ceiling(tags, k, unknown),
     "precision_at_k": precision_at_k,
     "ndcg_at_k": ndcg_at_k,
     "per_tag_precision": per_tag.per_tag_precision,
@@ -55,10 +61,10 @@ METRICS: dict[str, Metric] = {
 }
 
 PROBABILITY_METRICS: dict[str, Metric] = {
-    "calibration_error": _whole(calibration_error),
-    "calibration_error_equal_width": _whole(lambda tags, said: calibration_error(tags, said, equal="width")),
-    "share_of_zeros": _whole(lambda tags, said: share_of_zeros(said)),
-    "effective_tags": _whole(lambda tags, said: effective_tags(said)),
+    "calibration_error": _said(calibration_error),
+    "calibration_error_equal_width": _said(lambda tags, said: calibration_error(tags, said, equal="width")),
+    "share_of_zeros": _said(lambda tags, said: share_of_zeros(said)),
+    "effective_tags": _said(lambda tags, said: effective_tags(said)),
 }
 
 LOWER_IS_BETTER = frozenset(
@@ -72,7 +78,7 @@ PICTURE_PARTS: dict[str, Callable[..., Parts]] = {
     "mean_average_precision_of_pictures": _whole(ranking.picture_precision_parts),
     "ranking_loss": _whole(ranking.loss_parts),
     "coverage": _whole(ranking.coverage_parts),
-    "effective_tags": _whole(lambda tags, said: probabilities.effective_parts(said)),
+    "effective_tags": _said(lambda tags, said: probabilities.effective_parts(said)),
 }
 
 __all__ = [

@@ -18,7 +18,7 @@ from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.folds import checked_folds, group_numbers
 from tagmix.evaluation.metrics import METRICS, PICTURE_PARTS
 from tagmix.evaluation.search import SearchResult, Setting
-from tagmix.evaluation.selection import Grid, check_learner, choose, choose_fit_score, known_name
+from tagmix.evaluation.selection import Grid, check_learner, choose, choose_fit_score, known_name, of_known
 from tagmix.evaluation.significance import (
     Difference,
     Interval,
@@ -125,9 +125,10 @@ def compare(
             train, test = bags[fold.train], bags[fold.test]
             tested = choose_fit_score(search, _configured(learner), train, test)
             chosen[name].append(tested.setting)
-            scores[i, j] = [METRICS[m](test.captions, tested.scores, k) for m in metrics]
+            scores[i, j] = [of_known(METRICS[m], test)(tested.scores, k) for m in metrics]
             for m, by_learner in parts.items():
-                _add(by_learner[name], PICTURE_PARTS[m](test.captions, tested.scores, k), units[fold.test])
+                terms = of_known(PICTURE_PARTS[m], test)(tested.scores, k)
+                _add(by_learner[name], terms, units[fold.test])
     share = float(np.mean([len(fold.test) / len(fold.train) for fold in cut]))
     settings = {name: tuple(tried) for name, tried in chosen.items()}
     return Comparison(tuple(learners), metrics, scores, parts, settings, share)

@@ -1,7 +1,7 @@
 """Metrics of the whole ranking, not only of the tags shown.
 
 Equal scores share the worst rank of their group, as in scikit-learn: a constant score gains nothing by the
-order of tags. One row is sorted at a time.
+order of tags. One row is sorted at a time. Unknown pairs are left out of it.
 """
 
 from collections.abc import Callable
@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from tagmix.arrays import Counts, Floats, Ints
-from tagmix.evaluation.blocks import Parts, checked, each_row, quotient, turned
+from tagmix.evaluation.blocks import Parts, checked, checked_unknown, each_row, quotient, turned
+from tagmix.evaluation.top_k import n_known
 
 
-def mean_average_precision_of_pictures(tags: Any, scores: Any) -> float:
+def mean_average_precision_of_pictures(tags: Any, scores: Any, unknown: Any = None) -> float:
     """Return the mean over pictures with tags of the average precision of their ranking of tags.
 
     The right tags have ranks 1 and 3: (1/1 + 2/3) / 2.
@@ -22,10 +24,10 @@ def mean_average_precision_of_pictures(tags: Any, scores: Any) -> float:
     >>> round(mean_average_precision_of_pictures(np.array([[1, 0, 1]]), np.array([[0.9, 0.5, 0.1]])), 4)
     0.8333
     """
-    return quotient(picture_precision_parts(tags, scores))
+    return quotient(picture_precision_parts(tags, scores, unknown))
 
 
-def mean_average_precision_of_tags(tags: Any, scores: Any) -> float:
+def mean_average_precision_of_tags(tags: Any, scores: Any, unknown: Any = None) -> float:
     """Return the mean over tags that occur of the average precision of their ranking of pictures.
 
     It compares scores between pictures, unlike a metric of pictures. The first tag's picture has rank 1, the
@@ -34,10 +36,13 @@ def mean_average_precision_of_tags(tags: Any, scores: Any) -> float:
     >>> mean_average_precision_of_tags(np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.5], [0.1, 0.4]]))
     0.75
     """
-    return quotient(_by_row(*turned(*checked(tags, scores)), _average_precision))
+    truth, values = checked(tags, scores)
+    pairs = checked_unknown(unknown, truth)
+    by_tag = None if pairs is None else csr_array(pairs.T)
+    return quotient(_by_row(*turned(truth, values), _average_precision, by_tag))
 
 
-def ranking_loss(tags: Any, scores: Any) -> float:
+def ranking_loss(tags: Any, scores: Any, unknown: Any = None) -> float:
     """Return the share of pairs (right tag, wrong tag) in the wrong order, mean over pictures; 0 is best.
 
     Pictures with no tag or all tags have no such pair and are left out; equal scores are in the wrong order.
@@ -45,39 +50,44 @@ def ranking_loss(tags: Any, scores: Any) -> float:
     >>> ranking_loss(np.array([[1, 0, 0]]), np.array([[0.5, 0.9, 0.1]]))
     0.5
     """
-    return quotient(loss_parts(tags, scores))
+    return quotient(loss_parts(tags, scores, unknown))
 
 
-def coverage(tags: Any, scores: Any) -> float:
+def coverage(tags: Any, scores: Any, unknown: Any = None) -> float:
     """Return the number of tags to show until all right ones are shown, mean over pictures with tags.
 
     >>> coverage(np.array([[1, 0, 1], [1, 0, 0]]), np.array([[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]]))
     2.0
     """
-    return quotient(coverage_parts(tags, scores))
+    return quotient(coverage_parts(tags, scores, unknown))
 
 
-def picture_precision_parts(tags: Any, scores: Any) -> Parts:
+def picture_precision_parts(tags: Any, scores: Any, unknown: Any = None) -> Parts:
     """Return the terms of each picture in ``mean_average_precision_of_pictures``."""
-    return _by_row(*checked(tags, scores), _average_precision)
+    truth, values = checked(tags, scores)
+    return _by_row(truth, values, _average_precision, checked_unknown(unknown, truth))
 
 
-def loss_parts(tags: Any, scores: Any) -> Parts:
+def loss_parts(tags: Any, scores: Any, unknown: Any = None) -> Parts:
     """Return the terms of each picture in ``ranking_loss``."""
     truth, values = checked(tags, scores)
-    parts = _by_row(truth, values, _loss)
-    return Parts(parts.gain, parts.weight * (np.diff(truth.indptr) < truth.shape[1]))
+    parts = _by_row(truth, values, _loss, checked_unknown(unknown, truth))
+    return Parts(parts.gain, parts.weight * (np.diff(truth.indptr) < n_known(truth, unknown)))
 
 
-def coverage_parts(tags: Any, scores: Any) -> Parts:
+def coverage_parts(tags: Any, scores: Any, unknown: Any = None) -> Parts:
     """Return the terms of each picture in ``coverage``."""
-    return _by_row(*checked(tags, scores), lambda places, hits, n: float(places.max()))
+    truth, values = checked(tags, scores)
+    pairs = checked_unknown(unknown, truth)
+    return _by_row(truth, values, lambda places, hits, n: float(places.max()), pairs)
 
 
-def _by_row(truth: Counts, scores: Any, measure: Callable[[Ints, Ints, int], float]) -> Parts:
+def _by_row(
+    truth: Counts, scores: Any, measure: Callable[[Ints, Ints, int], float], unknown: Counts | None
+) -> Parts:
     """Return the measure of each row that has tags; the others get the weight 0."""
     gain: Floats = np.zeros(truth.shape[0])
-    for i, own, values in each_row(truth, scores):
+    for i, own, values in each_row(truth, scores, unknown):
         if len(own):
             gain[i] = measure(*_standing(own, values), len(values))
     return Parts(gain, (np.diff(truth.indptr) > 0).astype(np.float64))

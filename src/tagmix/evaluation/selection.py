@@ -75,11 +75,17 @@ def cross_validated(
     learner: Any, bags: Bags, folds: Sequence[Fold], k: int, measure: Metric = METRICS["top_k_accuracy"]
 ) -> float:
     """Return the mean over folds of a metric of the held-out pictures."""
-    values = [
-        float(measure(bags[f.test].captions, held_out_scores(learner, bags, f.train, f.test), k))
-        for f in folds
-    ]
+    values = []
+    for fold in folds:
+        scores = held_out_scores(learner, bags, fold.train, fold.test)
+        values.append(float(of_known(measure, bags[fold.test])(scores, k)))
     return float(np.mean(values))
+
+
+def of_known(measure: Callable[..., Any], bags: Bags) -> Callable[[Floats, int], Any]:
+    """Return a metric of scores of these pictures; it is given their unknown tags, if there are any."""
+    left_out = {} if bags.unknown is None else {"unknown": bags.unknown}
+    return lambda scores, k: measure(bags.captions, scores, k, **left_out)
 
 
 def choose(
@@ -103,7 +109,8 @@ def choose(
     learner : an estimator; it is copied, never fitted itself.
     grid : ``{"name": [values]}``, all combinations, or a list of ``{"name": value}``.
     folds : their number, or a list of (train, test) picture numbers.
-    metric : a name in ``METRICS``, or a function of (tags, scores, k).
+    metric : a name in ``METRICS``, or a function of (tags, scores, k), with ``unknown`` if the bags have such
+        pairs.
     groups : the group of each picture; pictures of a group stay in one fold.
     """
     check_learner(learner, "learner")

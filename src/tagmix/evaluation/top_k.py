@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tagmix.arrays import Counts, Floats, Ints, is_sparse
 from tagmix.errors import ParameterError
-from tagmix.evaluation.blocks import Parts, checked, dense, indicator, known, quotient, row_blocks
+from tagmix.evaluation.blocks import Parts, checked, dense, indicator, known, quotient, row_blocks, shut_out
 
 
 def check_k(k: Any) -> None:
@@ -58,49 +58,76 @@ def _best(values: Floats, k: int) -> Ints:
 
 
 class Shown(NamedTuple):
-    """The k best tags of each picture, which of them are right, and all right tags."""
+    """The k best tags of each picture, which of them are right, all right tags, and which of the best count.
+
+    All of the best count, except where a picture has fewer than k known tags.
+    """
 
     best: Ints
     hit: NDArray[np.bool_]
     truth: Counts
+    counts: NDArray[np.bool_]
 
     @property
     def given(self) -> Ints:
         """The number of tags of each picture."""
         return np.diff(self.truth.indptr).astype(np.int64)
 
+    @property
+    def size(self) -> Ints:
+        """The number of tags shown for each picture."""
+        return self.counts.sum(axis=1)
 
-def shown(tags: Any, scores: Any, k: int) -> Shown:
-    """Return the k best tags of each picture; nan is refused."""
+
+def shown(tags: Any, scores: Any, k: int, unknown: Any = None) -> Shown:
+    """Return the k best tags of each picture; nan is refused.
+
+    ``unknown``, pictures × tags of 0 and 1 or None, are pairs of which nothing is known. They are taken out
+    of the ranking before the k best are shown, so that none is a hit or an error: the "condensed list" of
+    Sakai, "Alternatives to Bpref" (SIGIR 2007).
+    """
     truth, values = checked(tags, scores)
+    values = shut_out(values, truth, unknown)
     best = top_tags(values, k)
     hit = np.zeros(best.shape, dtype=bool)
+    counts = np.arange(best.shape[1]) < n_known(truth, unknown)[:, None]
     for rows, part in row_blocks(values):
         known(part)
         hit[rows] = np.take_along_axis(dense(truth, rows), best[rows], axis=1)
-    return Shown(best, hit, truth)
+    return Shown(best, hit, truth, counts)
 
 
-def top_k_accuracy(tags: Any, scores: Any, k: int = 5) -> float:
+def n_known(truth: Counts, unknown: Any) -> Ints:
+    """Return the number of tags that are known of each picture."""
+    n, n_tags = truth.shape
+    return np.full(n, n_tags) if unknown is None else n_tags - np.diff(indicator(unknown).indptr)
+
+
+def top_k_accuracy(tags: Any, scores: Any, k: int = 5, unknown: Any = None) -> float:
     """Return the micro-averaged F1 of the k best tags: the paper's Top-k accuracy.
 
     2·hits / (k·pictures + tags given): below 1 even for a perfect ranking (``top_k_ceiling``), unless every
-    picture has exactly k tags. Pictures without tags count with the tags shown.
+    picture has exactly k tags. Pictures without tags count with the tags shown. ``unknown``, pictures × tags
+    of 0 and 1, are pairs of which nothing is known: the k best of the others are shown, so that an unknown
+    tag that is ranked high is neither a hit nor an error.
 
     >>> top_k_accuracy(np.array([[1, 0, 0], [1, 1, 0]]), np.array([[0.9, 0.1, 0], [0.2, 0.3, 0.5]]), 2)
     0.5714285714285714
+    >>> tags, scores, unknown = np.array([[1, 0, 0]]), np.array([[0.5, 0.9, 0.1]]), np.array([[0, 1, 0]])
+    >>> top_k_accuracy(tags, scores, 1), top_k_accuracy(tags, scores, 1, unknown)
+    (0.0, 1.0)
     """
-    parts = top_k_parts(tags, scores, k)
+    parts = top_k_parts(tags, scores, k, unknown)
     return quotient(parts) if parts.weight.any() else 0.0
 
 
-def top_k_parts(tags: Any, scores: Any, k: int = 5) -> Parts:
+def top_k_parts(tags: Any, scores: Any, k: int = 5, unknown: Any = None) -> Parts:
     """Return the terms of each picture in ``top_k_accuracy``: 2·hits, and tags shown and given."""
-    seen = shown(tags, scores, k)
-    return Parts(2.0 * seen.hit.sum(axis=1), (seen.given + seen.best.shape[1]).astype(np.float64))
+    seen = shown(tags, scores, k, unknown)
+    return Parts(2.0 * seen.hit.sum(axis=1), (seen.given + seen.size).astype(np.float64))
 
 
-def top_k_ceiling(tags: Any, k: int = 5) -> float:
+def top_k_ceiling(tags: Any, k: int = 5, unknown: Any = None) -> float:
     """Return the top-k accuracy of a perfect ranking, the maximum.
 
     One tag and three tags, two shown: 1 + 2 hits, 2·3 / (2·2 + 4).
@@ -110,27 +137,28 @@ def top_k_ceiling(tags: Any, k: int = 5) -> float:
     """
     check_k(k)
     truth = indicator(tags)
-    given, size = np.diff(truth.indptr), min(k, truth.shape[1])
-    offered = size * len(given) + int(given.sum())
+    given, size = np.diff(truth.indptr), np.minimum(k, n_known(truth, unknown))
+    offered = int(size.sum()) + int(given.sum())
     return 2 * int(np.minimum(given, size).sum()) / offered if offered else 0.0
 
 
-def precision_at_k(tags: Any, scores: Any, k: int = 5) -> float:
+def precision_at_k(tags: Any, scores: Any, k: int = 5, unknown: Any = None) -> float:
     """Return the share of the k tags shown that are right, mean over pictures; 0 without tags.
 
     >>> precision_at_k(np.array([[1, 0, 0], [1, 1, 0]]), np.array([[0.9, 0.1, 0], [0.2, 0.3, 0.5]]), 2)
     0.5
     """
-    return quotient(precision_parts(tags, scores, k))
+    return quotient(precision_parts(tags, scores, k, unknown))
 
 
-def precision_parts(tags: Any, scores: Any, k: int = 5) -> Parts:
+def precision_parts(tags: Any, scores: Any, k: int = 5, unknown: Any = None) -> Parts:
     """Return the terms of each picture in ``precision_at_k``."""
-    seen = shown(tags, scores, k)
-    return Parts(seen.hit.sum(axis=1) / max(1, seen.hit.shape[1]), np.ones(len(seen.hit)))
+    seen = shown(tags, scores, k, unknown)
+    weight = np.ones(len(seen.hit)) if unknown is None else (seen.size > 0).astype(np.float64)
+    return Parts(seen.hit.sum(axis=1) / np.maximum(1, seen.size), weight)
 
 
-def ndcg_at_k(tags: Any, scores: Any, k: int = 5) -> float:
+def ndcg_at_k(tags: Any, scores: Any, k: int = 5, unknown: Any = None) -> float:
     """Return the normalised discounted cumulative gain of the k best tags, mean over pictures with tags.
 
     A right tag of rank r counts 1 / log2(1 + r); the sum is divided by that of the best ranking. One right
@@ -139,12 +167,12 @@ def ndcg_at_k(tags: Any, scores: Any, k: int = 5) -> float:
     >>> round(ndcg_at_k(np.array([[0, 1, 0]]), np.array([[0.9, 0.5, 0.1]]), 2), 4)
     0.6309
     """
-    return quotient(ndcg_parts(tags, scores, k))
+    return quotient(ndcg_parts(tags, scores, k, unknown))
 
 
-def ndcg_parts(tags: Any, scores: Any, k: int = 5) -> Parts:
+def ndcg_parts(tags: Any, scores: Any, k: int = 5, unknown: Any = None) -> Parts:
     """Return the terms of each picture in ``ndcg_at_k``."""
-    seen = shown(tags, scores, k)
+    seen = shown(tags, scores, k, unknown)
     size = seen.hit.shape[1]
     places = 1.0 / np.log2(np.arange(2.0, size + 2.0))
     ideal = np.concatenate([[0.0], np.cumsum(places)])[np.minimum(seen.given, size)]

@@ -92,9 +92,8 @@ class TagLearner(BagsEstimator, ABC):
         check_is_fitted(self)
         bags = as_bags(self, X, y)
         check_tags(bags, self.tag_names_)
-        return metrics.top_k_accuracy(
-            bags.tags, self.decision_scores(bags), metrics.default_k(len(self.tag_names_))
-        )
+        k = metrics.default_k(len(self.tag_names_))
+        return metrics.top_k_accuracy(bags.tags, self.decision_scores(bags), k, bags.unknown)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted learner to one file without pickled code; ``tagmix.load`` reads it."""

@@ -20,6 +20,7 @@ from tagmix.learners.monitor import Monitor
 from tagmix.learners.parameters import CHOICES, check_parameters, checked_evidence, settings_of_paper
 from tagmix.learners.schema import Array, ByName, Choices, Flag, Maybe, Number
 from tagmix.learners.stored_parts import CALIBRATION, PARAMS
+from tagmix.learners.targets import targets_of
 from tagmix.model import mstep
 from tagmix.model.estep import Posterior, posterior_captioned
 from tagmix.model.params import Params, view_of, views_read
@@ -207,8 +208,8 @@ class EMM(MixtureEstimator):
                 warnings.simplefilter("ignore")  # the whole fit has said it already
                 scores.append(model.fit(bags[train]).predict_proba(bags[rows[-1]]))
         order = np.concatenate(rows)
-        truth = bags[order].captions.toarray().astype(np.float64)
-        return fit_calibration(log_scores(np.vstack(scores)), truth, groups[order], seed)[0]
+        truth, known = targets_of(bags[order])
+        return fit_calibration(log_scores(np.vstack(scores)), truth, groups[order], seed, known)[0]
 
     def _check_state(self) -> None:
         """Check a model from a file, and set what follows from the rest of it."""

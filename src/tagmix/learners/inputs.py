@@ -10,9 +10,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from tagmix.arrays import is_sparse
-from tagmix.bag_checks import tags_by_name
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
+from tagmix.labels import tags_by_name
 
 # The model itself: μ, its statistics and E[log β], tags × words each.
 MOST_BYTES = 64.0 * 2**30

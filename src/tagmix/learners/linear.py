@@ -206,7 +206,7 @@ class LinearLearner(TagLearner):
         for _ in self.grid:
             for test, path in paths:
                 scores[test] = next(path)
-            accuracies.append(top_k_accuracy(bags.tags, scores, default_k(bags.n_tags)))
+            accuracies.append(top_k_accuracy(bags.tags, scores, default_k(bags.n_tags), bags.unknown))
             if accuracies[-1] < max(accuracies):
                 break
         return self.grid[int(np.argmax(accuracies))], np.array(accuracies)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from tagmix.arrays import Floats, Ints
 from tagmix.learners.linear import CELLS, Features
+from tagmix.learners.targets import Targets
 
 # Number of correction pairs of L-BFGS.
 MEMORY = 8
@@ -17,6 +18,33 @@ ARMIJO = 1e-4
 
 # (scores of columns, their indices) → (loss per column, its gradient over the scores).
 Loss = Callable[[Floats, Ints], tuple[Floats, Floats]]
+
+
+def logistic_loss(targets: Targets) -> Loss:
+    """Return the logistic loss of pictures' scores; unknown pairs have neither loss nor gradient.
+
+    >>> targets = Targets(np.array([[1.0], [0.0]]), np.array([[True], [False]]))
+    >>> [part.tolist() for part in logistic_loss(targets)(np.zeros((2, 1)), np.array([0]))]
+    [[0.6931471805599453], [[-0.5], [0.0]]]
+    """
+    y, known = targets
+
+    def loss(scores: Floats, columns: Ints) -> tuple[Floats, Floats]:
+        own = y[:, columns]
+        lost, residual = np.logaddexp(0, scores) - own * scores, expit(scores) - own
+        if known is not None:
+            lost, residual = lost * known[:, columns], residual * known[:, columns]
+        return lost.sum(axis=0), residual
+
+    return loss
+
+
+def rates_of(targets: Targets) -> Floats:
+    """Return the mean target of each tag over the pictures of which it is known."""
+    if targets.known is None:
+        return targets.y.mean(axis=0)
+    rates: Floats = (targets.y * targets.known).sum(axis=0) / np.maximum(targets.known.sum(axis=0), 1)
+    return rates
 
 
 def biases_only(width: int, rates: Floats) -> Floats:

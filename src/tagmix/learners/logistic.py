@@ -16,6 +16,7 @@ from scipy.special import expit, logit
 from tagmix.arrays import Floats
 from tagmix.evaluation.folds import Fold
 from tagmix.learners.isotonic import fit_isotonic, isotonic_logits
+from tagmix.learners.targets import Known, frequencies, of_known
 
 # The precision of a tag's own bias, and of a coefficient on standardised features. Freer biases rank
 # cross-validated pictures of Corel5k worse than none.
@@ -46,22 +47,28 @@ class TagLogistic(NamedTuple):
         return p
 
 
-def fit_tag_logistic(features: Sequence[Floats], tags: Floats) -> TagLogistic:
-    """Return the maximiser of the penalised likelihood of ``tags``, and the curve fitted after it."""
-    centres = np.array([feature.mean() for feature in features])
-    scales = np.array([_spread(feature) for feature in features])
+def fit_tag_logistic(features: Sequence[Floats], tags: Floats, known: Known = None) -> TagLogistic:
+    """Return the maximiser of the penalised likelihood of ``tags``, and the curve fitted after it.
+
+    Pairs that are not ``known`` do not enter.
+    """
+    centres = np.array([of_known(feature, known).mean() for feature in features])
+    scales = np.array([_spread(of_known(feature, known)) for feature in features])
     z = [(f - centre) / scale for f, centre, scale in zip(features, centres, scales, strict=True)]
-    rows = _coefficients(z, tags)
-    curve = fit_isotonic(_linear(z, rows).ravel(), tags.ravel())
+    rows = _coefficients(z, tags, known)
+    curve = fit_isotonic(of_known(_linear(z, rows), known), of_known(tags, known))
     slopes = rows[1:] / scales[:, None]
     return TagLogistic(slopes, rows[0] - centres @ slopes, *curve)
 
 
-def cross_fitted(features: Sequence[Floats], tags: Floats, folds: Iterable[Fold]) -> Floats:
+def cross_fitted(
+    features: Sequence[Floats], tags: Floats, folds: Iterable[Fold], known: Known = None
+) -> Floats:
     """Return the logits of each fold's pictures by the model that was fitted to the other folds."""
     out = np.empty_like(tags)
     for train, test in folds:
-        fitted = fit_tag_logistic([feature[train] for feature in features], tags[train])
+        told = None if known is None else known[train]
+        fitted = fit_tag_logistic([feature[train] for feature in features], tags[train], told)
         out[test] = fitted.logits([feature[test] for feature in features])
     return out
 
@@ -74,34 +81,35 @@ def _linear(features: Sequence[Floats], rows: Floats) -> Floats:
     return out
 
 
-def _coefficients(z: Sequence[Floats], tags: Floats) -> Floats:
+def _coefficients(z: Sequence[Floats], tags: Floats, known: Known = None) -> Floats:
     """Return biases and slopes of each tag, (1 + features) × tags, by Newton's method with backtracking."""
-    known = _known_of_tags(tags)
+    design = _design_of(tags, known)
+    told = of_known(tags, known)
     theta = np.zeros((len(z) + 1, 2))
     prior = theta.copy()
     # Where all tags, or none, are set, the prior around the overall share keeps the constant finite.
-    prior[0, 0] = theta[0, 0] = logit((tags.sum() + 0.5) / (tags.size + 1))
+    prior[0, 0] = theta[0, 0] = logit((told.sum() + 0.5) / (told.size + 1))
     own = np.zeros(tags.shape[1])
-    here = _loss(z, tags, known, theta, own, prior)
+    here = _loss(z, tags, design, theta, own, prior, known)
     for _ in range(MAX_ITER):
-        step, turn = _newton_step(z, tags, known, theta, own, prior)
+        step, turn = _newton_step(z, tags, design, theta, own, prior, known)
         if max(np.abs(step).max(), np.abs(turn).max()) < TOLERANCE:
             theta, own = theta + step, own + turn
             break
         part = 1.0
-        while not (there := _loss(z, tags, known, theta + part * step, own + part * turn, prior)) <= here * (
-            1 + 1e-12
-        ):
+        while not (
+            there := _loss(z, tags, design, theta + part * step, own + part * turn, prior, known)
+        ) <= here * (1 + 1e-12):
             part /= 2
             if part <= SMALLEST_STEP:
-                return _rows(known, theta, own)
+                return _rows(design, theta, own)
         theta, own, here = theta + part * step, own + part * turn, there
-    return _rows(known, theta, own)
+    return _rows(design, theta, own)
 
 
-def _known_of_tags(tags: Floats) -> Floats:
+def _design_of(tags: Floats, known: Known) -> Floats:
     """Return 1 and q, the standardised log frequency: 2 × tags."""
-    frequency = np.log(tags.sum(axis=0) + 1)
+    frequency = np.log(frequencies(tags, known) + 1)
     return np.vstack([np.ones(tags.shape[1]), (frequency - frequency.mean()) / _spread(frequency)])
 
 
@@ -111,23 +119,36 @@ def _spread(numbers: Floats) -> float:
     return spread if spread > ROUNDING * max(1.0, float(np.abs(numbers).max(initial=0.0))) else 1.0
 
 
-def _rows(known: Floats, theta: Floats, own: Floats) -> Floats:
-    rows = theta @ known
+def _rows(design: Floats, theta: Floats, own: Floats) -> Floats:
+    rows = theta @ design
     rows[0] += own
     return rows
 
 
 def _loss(
-    z: Sequence[Floats], tags: Floats, known: Floats, theta: Floats, own: Floats, prior: Floats
+    z: Sequence[Floats],
+    tags: Floats,
+    design: Floats,
+    theta: Floats,
+    own: Floats,
+    prior: Floats,
+    known: Known = None,
 ) -> float:
-    """Return −log p(tags) plus the penalties."""
-    logits = _linear(z, _rows(known, theta, own))
+    """Return −log p(known tags) plus the penalties."""
+    logits = _linear(z, _rows(design, theta, own))
     penalty = SLOPE_PRECISION * ((theta - prior) ** 2).sum() + BIAS_PRECISION * (own**2).sum()
-    return float((np.logaddexp(0, logits) - tags * logits).sum() + penalty / 2)
+    lost = np.logaddexp(0, logits) - tags * logits
+    return float((lost if known is None else lost[known]).sum() + penalty / 2)
 
 
 def _newton_step(
-    z: Sequence[Floats], tags: Floats, known: Floats, theta: Floats, own: Floats, prior: Floats
+    z: Sequence[Floats],
+    tags: Floats,
+    design: Floats,
+    theta: Floats,
+    own: Floats,
+    prior: Floats,
+    known: Known = None,
 ) -> tuple[Floats, Floats]:
     """Return Newton's step of the shared coefficients and of the tags' own biases.
 
@@ -135,21 +156,23 @@ def _newton_step(
     tags' own biases have a diagonal Hessian D (a pair has one tag) and are eliminated:
     (A − BD⁻¹Bᵀ) Δθ = g − BD⁻¹h, then Δε = D⁻¹(h − BᵀΔθ).
     """
-    G, H = _sums(z, tags, _rows(known, theta, own))
+    G, H = _sums(z, tags, _rows(design, theta, own), known)
     n = theta.size
-    g = np.einsum("kc,fc->fk", known, G).ravel() - SLOPE_PRECISION * (theta - prior).ravel()
-    A = np.einsum("kc,lc,fec->fkel", known, known, H).reshape(n, n)
+    g = np.einsum("kc,fc->fk", design, G).ravel() - SLOPE_PRECISION * (theta - prior).ravel()
+    A = np.einsum("kc,lc,fec->fkel", design, design, H).reshape(n, n)
     A[np.diag_indices_from(A)] += SLOPE_PRECISION
-    B, D = (known[None] * H[:, 0, None]).reshape(n, -1), H[0, 0] + BIAS_PRECISION
+    B, D = (design[None] * H[:, 0, None]).reshape(n, -1), H[0, 0] + BIAS_PRECISION
     h = G[0] - BIAS_PRECISION * own
     step = np.linalg.solve(A - (B / D) @ B.T, g - B @ (h / D))
     return step.reshape(theta.shape), (h - step @ B) / D
 
 
-def _sums(z: Sequence[Floats], tags: Floats, rows: Floats) -> tuple[Floats, Floats]:
-    """Return first derivatives of log p(tags) by each tag's rows, and minus the second ones."""
+def _sums(z: Sequence[Floats], tags: Floats, rows: Floats, known: Known) -> tuple[Floats, Floats]:
+    """Return first derivatives of log p(known tags) by each tag's rows, and minus the second ones."""
     p = expit(_linear(z, rows))
     weight, residual = p * (1 - p), tags - p
+    if known is not None:
+        weight, residual = weight * known, residual * known
     features = [None, *z]  # the constant needs no multiplication
     G = np.empty((len(features), tags.shape[1]))
     H = np.empty((len(features), len(features), tags.shape[1]))

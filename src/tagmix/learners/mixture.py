@@ -167,7 +167,8 @@ class MixtureEstimator(BagsEstimator, ABC):
         bags = as_bags(self, X, y)
         check_tags(bags, self.tag_names_)
         scores = self.predict_proba(bags)
-        return metrics.top_k_accuracy(bags.tags, scores, metrics.default_k(len(self.tag_names_)))
+        k = metrics.default_k(len(self.tag_names_))
+        return metrics.top_k_accuracy(bags.tags, scores, k, bags.unknown)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``n_jobs`` of a fitted model takes effect at once, and changes no result."""

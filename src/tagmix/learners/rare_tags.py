@@ -10,9 +10,11 @@ maximise the mean per-tag F1 of cross-validated pictures; a = b = 0 does not cha
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tagmix.arrays import Floats
+from tagmix.arrays import Floats, Ints
 from tagmix.evaluation.metrics import default_k, per_tag_f1
+from tagmix.learners.targets import Known, frequencies
 
 SPREAD_POWERS = tuple(round(0.2 * step, 1) for step in range(7))
 # Negative powers compensate where the spread alone corrects too much.
@@ -24,10 +26,11 @@ LEAST_SPREAD = 1e-3
 AT_A_TIME = 500
 
 
-def rare_tag_weights_of(p: Floats, tags: Floats, seed: int = 0) -> Floats:
+def rare_tag_weights_of(p: Floats, tags: Floats, seed: int = 0, known: Known = None) -> Floats:
     """Return one weight per tag, spread^−a · (number of its pictures + 1)^−b, with the best mean per-tag F1.
 
-    ``p`` are cross-validated probabilities, pictures × tags. Here the rare tag never has the highest
+    ``p`` are cross-validated probabilities, pictures × tags; pairs that are not ``known`` do not count.
+    Here the rare tag never has the highest
     probability, but is correct where its probability is higher than usual:
 
     >>> p = np.array([[0.5, 0.4], [0.5, 0.1], [0.5, 0.1]])
@@ -36,9 +39,12 @@ def rare_tag_weights_of(p: Floats, tags: Floats, seed: int = 0) -> Floats:
     ([0, 0, 0], [1, 0, 0])
     """
     k = default_k(tags.shape[1])
-    counts, spreads = tags.sum(axis=0) + 1, np.maximum(p.std(axis=0), LEAST_SPREAD)
+    counts, spreads = frequencies(tags, known) + 1, np.maximum(p.std(axis=0), LEAST_SPREAD)
     order = np.random.default_rng(seed).permutation(len(p))
     parts = [rows for rows in np.array_split(order, -(-len(p) // AT_A_TIME)) if tags[rows].any()]
+
+    def unknown(rows: Ints) -> NDArray[np.bool_] | None:
+        return None if known is None else ~known[rows]
 
     def weights_for(powers: tuple[float, float]) -> Floats:
         weights: Floats = spreads ** -powers[0] * counts ** -powers[1]
@@ -46,7 +52,7 @@ def rare_tag_weights_of(p: Floats, tags: Floats, seed: int = 0) -> Floats:
 
     def total_f1(powers: tuple[float, float]) -> float:
         weights = weights_for(powers)
-        return sum(per_tag_f1(tags[rows], p[rows] * weights, k) for rows in parts)
+        return sum(per_tag_f1(tags[rows], p[rows] * weights, k, unknown(rows)) for rows in parts)
 
     # Among ties, the smallest change of the ranking
     pairs = sorted(product(SPREAD_POWERS, FREQUENCY_POWERS), key=lambda pair: abs(pair[0]) + abs(pair[1]))

@@ -12,6 +12,9 @@ from tagmix.bags import Bags
 from tagmix.errors import ModelFileError
 from tagmix.storage.container import Contents, write
 
+# Held only by files of bags that have such pairs.
+MORE_LABELS = ("rejected", "unknown")
+
 
 def save_bags(bags: Bags, path: Path) -> None:
     """Write bags into one file; ``tagmix.load`` reads it."""
@@ -20,8 +23,9 @@ def save_bags(bags: Bags, path: Path) -> None:
     for i, (name, view) in enumerate(bags.views.items()):
         kinds.append({"name": name, "sparse": bool(issparse(view)), "width": view.shape[1]})
         arrays |= _view_arrays(f"views.{i}", view)
-    if bags.tags is not None:
-        arrays |= _view_arrays("tags", bags.tags)
+    labels = {"tags": bags.tags, "rejected": bags.rejected, "unknown": bags.unknown}
+    for name, matrix in labels.items():
+        arrays |= {} if matrix is None else _view_arrays(name, matrix)
     for i, view in enumerate(bags.pictures.values()):
         arrays[f"pictures.{i}"] = view
     arrays["ids"] = _packed(bags.ids)
@@ -66,11 +70,14 @@ def load_bags(contents: Contents, file: str) -> Bags:
             for i, kind in enumerate(fields["views"])
         }
         names = _unpacked(arrays["tag_names"])
-        tags = _csr(arrays, "tags", (n_images, len(names))) if fields["tagged"] else None
+        shape = (n_images, len(names))
+        tags = _csr(arrays, "tags", shape) if fields["tagged"] else None
+        held = {part.split(".")[0] for part in arrays}
+        more = {name: _csr(arrays, name, shape) for name in MORE_LABELS if name in held}
         pictures = {str(name): arrays[f"pictures.{i}"] for i, name in enumerate(fields["pictures"])}
         ids = _unpacked(arrays["ids"])
         unique = ids if len(set(ids)) == len(ids) else None
-        return Bags(views, arrays["offsets"], tags, names or None, unique, pictures)
+        return Bags(views, arrays["offsets"], tags, names or None, unique, pictures, **more)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
         raise ModelFileError(
             f"{file} is a tagmix file whose parts do not fit together "

@@ -11,7 +11,8 @@ from sklearn.model_selection import cross_val_score
 from tagmix import Bags, top_k_accuracy
 from tagmix.errors import ParameterError
 from tagmix.learners.pictures.distances import reference_set_of
-from tagmix.learners.pictures.kernel_ridge import KernelRidge, by_landmarks, exact, left_out
+from tagmix.learners.pictures.kernel_ridge import KernelRidge
+from tagmix.learners.pictures.ridge_fits import Tagging, by_landmarks, exact, left_out
 from tagmix.learners.whole_pictures import whole_pictures
 
 
@@ -84,7 +85,7 @@ def test_its_leave_one_out_accuracy_is_that_of_the_settings_it_kept(fitted_ridge
 def test_landmarks_equal_to_all_pictures_give_the_exact_answer(train):
     reference = reference_set_of(whole_pictures(train, "hellinger"), "hellinger", 2e5)
     assert reference.rows_at_once() < len(train)
-    arguments = reference, train.captions, np.arange(len(train)), np.array([1.5]), [0.5]
+    arguments = reference, Tagging(train.captions), np.arange(len(train)), np.array([1.5]), [0.5]
     whole, marked = exact(*arguments), by_landmarks(*arguments)
     np.testing.assert_allclose(marked[0], whole[0], atol=1e-6)
     assert marked[1:3] == pytest.approx(whole[1:3])
@@ -104,7 +105,7 @@ def test_leave_one_out_by_landmarks_is_really_leaving_out_with_the_landmarks_hel
         gram = phi[:, rest] @ phi[:, rest].T + ridge * np.eye(len(marks))
         slopes = np.linalg.solve(gram, phi[:, rest] @ (tags - tags.mean(axis=0))[rest])
         spared[i] = phi[:, i] @ slopes + tags.mean(axis=0)
-    got = by_landmarks(reference, bags.captions, marks, np.ones(1), [ridge])[2]
+    got = by_landmarks(reference, Tagging(bags.captions), marks, np.ones(1), [ridge])[2]
     assert got == pytest.approx(top_k_accuracy(tags, spared, 5))
 
 
@@ -181,11 +182,11 @@ def uneven(train):
 def test_of_several_ridges_the_best_is_kept_with_its_own_leverages(uneven, fit):
     bags, reference, marks = uneven
     ridges = [1e-4, 0.5, 1e3]
-    alone = [fit(reference, bags.captions, marks, np.ones(1), [ridge]) for ridge in ridges]
+    alone = [fit(reference, Tagging(bags.captions), marks, np.ones(1), [ridge]) for ridge in ridges]
     best = max(alone, key=lambda one: one.accuracy)
     assert len({one.accuracy for one in alone}) == 3
     assert best.ridge == 0.5
-    together = fit(reference, bags.captions, marks, np.ones(1), ridges)
+    together = fit(reference, Tagging(bags.captions), marks, np.ones(1), ridges)
     assert together[1:3] == best[1:3]
     np.testing.assert_array_equal(together.coefficients, best.coefficients)
     np.testing.assert_array_equal(together.leverages, best.leverages)
@@ -198,7 +199,9 @@ def test_a_ridge_is_judged_by_scores_that_know_how_frequent_tags_are(uneven):
     spared = left_out(np.exp(-reference.between(reference.views)[0]), centred, 2.0)[1]
     expected = top_k_accuracy(tags, spared + tags.mean(axis=0), 5)
     assert abs(expected - top_k_accuracy(tags, spared, 5)) > 0.01
-    assert exact(reference, bags.captions, everyone, np.ones(1), [2.0]).accuracy == pytest.approx(expected)
+    assert exact(reference, Tagging(bags.captions), everyone, np.ones(1), [2.0]).accuracy == pytest.approx(
+        expected
+    )
 
 
 def test_the_ridge_that_was_searched_is_kept_or_halved_or_doubled(train, monkeypatch):

@@ -8,7 +8,9 @@ import numpy as np
 from tagmix.arrays import Counts, Floats, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
+from tagmix.evaluation.blocks import shut_out
 from tagmix.evaluation.metrics import default_k, top_tags
+from tagmix.evaluation.top_k import n_known
 from tagmix.learners.base import TagLearner
 from tagmix.learners.checks import check_choice, check_number
 from tagmix.learners.pictures.distances import DISTANCES, ReferenceSet, reference_set_of
@@ -87,17 +89,18 @@ class PictureLearner(TagLearner):
             raise ValueError("every view must have a scale and a weight")
 
 
-def accuracy(scores: Floats, tags: Counts) -> float:
+def accuracy(scores: Floats, tags: Counts, unknown: Counts | None = None) -> float:
     """Return the top-k accuracy, k as in ``score``, for choosing between settings."""
-    return grade(hits(scores, tags), tags)
+    return grade(hits(scores, tags, unknown), tags, unknown)
 
 
-def hits(scores: Floats, tags: Counts) -> int:
-    """Return how many of the k best tags are correct."""
-    best = top_tags(scores, default_k(tags.shape[1]))
+def hits(scores: Floats, tags: Counts, unknown: Counts | None = None) -> int:
+    """Return how many of the k best known tags are correct."""
+    best = top_tags(shut_out(scores, tags, unknown), default_k(tags.shape[1]))
     return int(np.take_along_axis(tags.toarray(), best, axis=1).sum())
 
 
-def grade(n_hits: int, tags: Counts) -> float:
+def grade(n_hits: int, tags: Counts, unknown: Counts | None = None) -> float:
     """Return the top-k accuracy for this number of hits."""
-    return 2 * n_hits / (default_k(tags.shape[1]) * tags.shape[0] + tags.nnz)
+    n_shown = int(np.minimum(default_k(tags.shape[1]), n_known(tags, unknown)).sum())
+    return 2 * n_hits / (n_shown + tags.nnz)

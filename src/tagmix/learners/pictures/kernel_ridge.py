@@ -1,28 +1,25 @@
 """KernelRidge: ridge regression of tags on a product of kernels, tuned by closed-form leave-one-out."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, get_lapack_funcs, solve_triangular
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
-from tagmix.arrays import Counts, Floats, Ints
+from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.evaluation.search import pattern_search
 from tagmix.learners.checks import check_choice, check_number
-from tagmix.learners.pictures.base import PictureLearner, accuracy, grade, hits
+from tagmix.learners.pictures.base import PictureLearner, accuracy
 from tagmix.learners.pictures.distances import ReferenceSet, half_squares, squares, taken
 from tagmix.learners.pictures.knn import LOG_RANGE
+from tagmix.learners.pictures.ridge_fits import SMALLEST_LEFT, Tagging, by_landmarks, exact, left_out
 from tagmix.learners.schema import Array, Number
+from tagmix.learners.targets import imputed_tags
 
 # The ridge chosen on a sample is multiplied by these factors and chosen again on all pictures.
 RIDGES_AROUND = (0.5, 1.0, 2.0)
-# Added to the diagonal of the landmarks' kernel, which duplicates would make singular.
-JITTER = 1e-9
-# Least value of 1 − leverage.
-SMALLEST_LEFT = 1e-12
 # Start of the search: a kernel of 1/e at the median distance.
 START_WEIGHT, START_RIDGE = 1.0, 0.5
 
@@ -34,7 +31,9 @@ class KernelRidge(PictureLearner):
     variables", ICML 1998) on centred tags. The leave-one-out score has a closed form, y − α/diag(G⁻¹) with
     G = K + ridge·I and α = G⁻¹y (settings are chosen with the global mean of tags), so that choosing costs
     no refits. With more than ``max_landmarks`` pictures, this many are the basis of the regression (Nyström:
-    Williams and Seeger, NIPS 2001), which is still fitted to all.
+    Williams and Seeger, NIPS 2001), which is still fitted to all. The target of an unknown tag is the tag's
+    mean over the pictures of which it is known, so that all tags share one factor; the accuracy by which
+    settings are chosen leaves such pairs out.
 
     Parameters
     ----------
@@ -48,10 +47,11 @@ class KernelRidge(PictureLearner):
 
     Attributes
     ----------
-    coefficients_ : landmarks × tags. ``means_``: share of pictures with each tag. ``ridge_``,
+    coefficients_ : landmarks × tags. ``means_``: share of (known) pictures with each tag. ``ridge_``,
         ``view_weights_``: the values chosen. ``loo_accuracy_``: their leave-one-out accuracy on all pictures.
     leverages_ : h of each training picture, the derivative of its score by its own target.
-    constants_ : 1̂, the score of each training picture if all targets were 1.
+    constants_ : 1̂, the score of each training picture if all targets were 1; if some tags are unknown, per
+        tag, if the known ones were 1 and the others 0.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class KernelRidge(PictureLearner):
         "ridge_": Number(0, 1e60),
         "loo_accuracy_": Number(0, 1),
         "leverages_": Array(("pictures",)),
-        "constants_": Array(("pictures",)),
+        "constants_": Array(None),
     }
     storable_as_expert = True
     coefficients_: Floats
@@ -103,7 +103,7 @@ class KernelRidge(PictureLearner):
         check_choice("weights", self.weights, ("equal", "learnt"))
         check_number("max_search", self.max_search, 2, 20_000, whole=True)
         check_number("max_landmarks", self.max_landmarks, 2, 10**6, whole=True)
-        reference, tags = self._describe(bags), bags.captions
+        reference, tags = self._describe(bags), Tagging(bags.captions, bags.unknown)
         rng = check_random_state(self.random_state)
         searched = _sample_rows(len(reference), self.max_search, rng)
         weights, ridge = self._search(reference, tags, searched)
@@ -114,7 +114,7 @@ class KernelRidge(PictureLearner):
         # In the memory order of a stored file: products in another order differ in their last bits
         self.coefficients_ = np.ascontiguousarray(fitted.coefficients)
         self.ridge_, self.loo_accuracy_, self.leverages_, self.constants_ = fitted[1:]
-        self.means_ = _means(tags)
+        self.means_ = tags.means()
         self._keep(
             ReferenceSet(
                 taken(reference.views, landmarks), reference.scales, self.distance, reference.memory
@@ -123,15 +123,15 @@ class KernelRidge(PictureLearner):
         )
         self._prepare()
 
-    def _search(self, reference: ReferenceSet, tags: Counts, rows: Ints) -> tuple[Floats, float]:
+    def _search(self, reference: ReferenceSet, tags: Tagging, rows: Ints) -> tuple[Floats, float]:
         """Return the best view weights and ridge on these pictures only."""
         n_views = len(reference.views)
         part = ReferenceSet(
             taken(reference.views, rows), reference.scales, reference.distance, reference.memory
         )
-        apart, truth = part.between(part.views).astype(np.float32), csr_array(tags[rows])
+        apart, truth = part.between(part.views).astype(np.float32), tags.at(rows)
         # Single precision costs half and is sufficient to choose settings.
-        centred: Any = (truth.toarray() - _means(tags)).astype(np.float32)
+        centred: Any = (truth.targets(tags.means()) - tags.means()).astype(np.float32)
         tried: dict[tuple[float, ...], float] = {}
 
         def value(logs: Floats) -> float:
@@ -140,8 +140,8 @@ class KernelRidge(PictureLearner):
             key = tuple(logs)
             if key not in tried:
                 kernel = np.exp(-np.tensordot((2.0 ** logs[:-1]).astype(np.float32), apart, axes=1))
-                scores = left_out(kernel, centred, 2.0 ** logs[-1])[1] + _means(tags)
-                tried[key] = accuracy(scores, truth)
+                scores = left_out(kernel, centred, 2.0 ** logs[-1])[1] + tags.means()
+                tried[key] = accuracy(scores, *truth)
             return tried[key]
 
         directions = [np.append(np.ones(n_views), 0.0), np.append(np.zeros(n_views), 1.0)]
@@ -180,6 +180,9 @@ class KernelRidge(PictureLearner):
 
     def _check_state(self) -> None:
         super()._check_state()
+        per_picture = self.leverages_.shape
+        if self.constants_.shape not in (per_picture, (*per_picture, len(self.tag_names_))):
+            raise ValueError(f"constants_ must be one per picture or pair, got shape {self.constants_.shape}")
         self._prepare()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -197,126 +200,34 @@ class KernelRidge(PictureLearner):
 
         m duplicates have the same leverage h on each other's scores, so that the score is (ŷ − h Σy)/(1 − mh)
         with the sum over their tags y. The other pictures are centred on their own mean, because the global
-        mean leaks the excluded label; then the global mean is added, a constant for all pictures.
+        mean leaks the excluded label; then the global mean is added, a constant for all pictures. Unknown
+        pairs, whose targets are the mean, do not enter it.
         """
         _, group, sizes = np.unique(duplicates, return_inverse=True, return_counts=True)
         members = csr_array((np.ones(len(duplicates)), (group, np.arange(len(duplicates)))))
         own_group = group[rows]
-        tags, m = (members @ bags.captions)[own_group].toarray(), sizes[own_group, None]
-        leverage, constant = self.leverages_[rows, None], self.constants_[rows, None]
+        imputed = imputed_tags(bags.captions, bags.unknown)
+        tags, m = (members @ imputed)[own_group].toarray(), sizes[own_group, None]
+        leverage, constant = self.leverages_[rows, None], self.constants_[rows].reshape(len(rows), -1)
         left = np.maximum(1 - m * leverage, SMALLEST_LEFT)
         scores = (self._fitted(bags, rows) - leverage * tags) / left
-        shift = (tags - m * self.means_) / np.maximum(len(bags) - m, 1)
-        recentred: Floats = scores + (constant - m * leverage) / left * shift
+        m_known: Any = m
+        n_known: Any = len(bags)
+        if bags.unknown is not None:
+            m_known = m - (members @ bags.unknown)[own_group].toarray()
+            n_known = len(bags) - np.bincount(bags.unknown.indices, minlength=bags.n_tags)
+        shift = (tags - m * self.means_) / np.maximum(n_known - m_known, 1)
+        recentred: Floats = scores + (constant - m_known * leverage) / left * shift
         return recentred
 
     def _fitted(self, bags: Bags, rows: Ints) -> Floats:
         """Return the scores of training pictures; if all are landmarks, from (K + ridge·I)α = y − ȳ."""
         if len(self.coefficients_) == len(bags):
-            return bags.captions[rows].toarray() - self.ridge_ * self.coefficients_[rows]
+            tags = imputed_tags(bags.captions, bags.unknown)
+            return tags[rows].toarray() - self.ridge_ * self.coefficients_[rows]
         return self._scores(bags[rows])
 
 
 def _sample_rows(n: int, most: int, rng: Any) -> Ints:
     """Return at most ``most`` of n rows, sorted."""
     return np.arange(n) if n <= most else np.sort(rng.permutation(n)[:most])
-
-
-def _means(tags: Counts) -> Floats:
-    return np.bincount(tags.indices, minlength=tags.shape[1]) / tags.shape[0]
-
-
-class Fit(NamedTuple):
-    """A regression: coefficients, ridge, leave-one-out accuracy; h and 1̂ per picture."""
-
-    coefficients: Floats
-    ridge: float
-    accuracy: float
-    leverages: Floats
-    constants: Floats
-
-
-def left_out(kernel: Floats, targets: Floats, ridge: float) -> tuple[Floats, Floats, Floats]:
-    """Return coefficients α, the leave-one-out predictions of the targets, and leverages.
-
-    >>> left_out(np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([[1.0], [3.0]]), 1.0)[1].round(9).tolist()
-    [[0.75], [0.25]]
-    """
-    factor = kernel.copy()
-    factor[np.diag_indices_from(factor)] += ridge
-    factor = cholesky(factor, lower=True, overwrite_a=True)
-    alpha = cho_solve((factor, True), targets)
-    potri: Any = get_lapack_funcs("potri", (factor,))
-    inverse, _ = potri(factor, lower=1)
-    diagonal = np.diagonal(inverse)
-    return alpha, targets - alpha / diagonal[:, None], 1 - ridge * diagonal
-
-
-def _kernel(reference: ReferenceSet, landmarks: ReferenceSet, weights: Floats) -> Floats:
-    out = np.empty((len(reference), len(landmarks)))
-    for rows, apart in landmarks.weighted_blocks(reference.views, weights):
-        out[rows] = np.exp(-apart)
-    return out
-
-
-def exact(
-    reference: ReferenceSet, tags: Counts, landmarks: Ints, weights: Floats, ridges: Sequence[float]
-) -> Fit:
-    """Return the regression with the best of ``ridges``; all pictures are landmarks."""
-    kernel, means = _kernel(reference, reference, weights), _means(tags)
-    # The last target is 1 for all pictures: its fit gives the effect of a change of the mean.
-    targets = np.column_stack([tags.toarray() - means, np.ones(len(reference))])
-    best: Fit | None = None
-    for ridge in ridges:
-        alpha, scores, leverages = left_out(kernel, targets, ridge)
-        reached = accuracy(scores[:, :-1] + means, tags)
-        if best is None or reached > best.accuracy:
-            best = Fit(alpha[:, :-1], ridge, reached, leverages, 1 - ridge * alpha[:, -1])
-    if best is None:
-        raise ValueError("at least one ridge is needed")
-    return best
-
-
-def by_landmarks(
-    reference: ReferenceSet, tags: Counts, landmarks: Ints, weights: Floats, ridges: Sequence[float]
-) -> Fit:
-    """Return the regression with K ≈ K_nm K_mm⁻¹ K_mn: features φ = L⁻¹k of the landmarks' kernel LLᵀ.
-
-    Two passes over the pictures, in blocks: sums of φφᵀ and φy, then leverages h = φᵀ(Σφφᵀ + ridge)⁻¹φ and
-    leave-one-out scores y − (y − ŷ)/(1 − h).
-    """
-    marks = ReferenceSet(
-        taken(reference.views, landmarks), reference.scales, reference.distance, reference.memory
-    )
-    own = _kernel(marks, marks, weights)
-    own[np.diag_indices_from(own)] += JITTER
-    root = cholesky(own, lower=True, overwrite_a=True)
-    means = _means(tags)
-    gram, sums = np.zeros((len(marks), len(marks))), np.zeros((len(marks), tags.shape[1] + 1))
-    for _, phi, y in _features(reference, marks, tags, weights, root):
-        gram += phi @ phi.T
-        sums += phi @ np.column_stack([y - means, np.ones(len(y))])
-    best: Fit | None = None
-    for ridge in ridges:
-        factor = cholesky(gram + ridge * np.eye(len(gram)), lower=True, overwrite_a=True)
-        slopes = cho_solve((factor, True), sums)
-        n_hits, leverages, constants = 0, np.empty(len(reference)), np.empty(len(reference))
-        for rows, phi, y in _features(reference, marks, tags, weights, root):
-            leverages[rows] = (solve_triangular(factor, phi, lower=True) ** 2).sum(axis=0)
-            fitted, constants[rows] = phi.T @ slopes[:, :-1] + means, phi.T @ slopes[:, -1]
-            scores = y - (y - fitted) / np.maximum(1 - leverages[rows], SMALLEST_LEFT)[:, None]
-            n_hits += hits(scores, csr_array(tags[rows]))
-        if best is None or grade(n_hits, tags) > best.accuracy:
-            alpha = solve_triangular(root, slopes[:, :-1], lower=True, trans="T")
-            best = Fit(alpha, ridge, grade(n_hits, tags), leverages, constants)
-    if best is None:
-        raise ValueError("at least one ridge is needed")
-    return best
-
-
-def _features(
-    reference: ReferenceSet, marks: ReferenceSet, tags: Counts, weights: Floats, root: Floats
-) -> Any:
-    for rows, apart in marks.weighted_blocks(reference.views, weights):
-        kernel = np.exp(-apart)
-        yield rows, solve_triangular(root, kernel.T, lower=True), tags[rows].toarray()

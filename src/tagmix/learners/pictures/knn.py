@@ -16,12 +16,15 @@ from tagmix.evaluation.search import pattern_search
 from tagmix.learners.checks import check_choice, check_number
 from tagmix.learners.pictures.base import PictureLearner, accuracy
 from tagmix.learners.pictures.distances import ReferenceSet
-from tagmix.learners.schema import Number, StoredMatrix
+from tagmix.learners.schema import Maybe, Number, StoredMatrix
+from tagmix.learners.targets import shares_of_tags
 
 # Initial a of exp(−a·distance), with distances in medians: neighbours are at .6 to .9 of the median.
 START = 8.0
 # Largest log2 ratio of two view weights: beyond it a view has no effect.
 LOG_RANGE = 12.0
+# Less than this part of the votes is rounding.
+LEAST_HEARD = 1e-12
 # Number of folds of the cross-validated votes.
 LEFT_OUT_FOLDS = 5
 
@@ -31,6 +34,7 @@ class Voters(PictureLearner):
 
     Settings are chosen by leave-one-out on ``max_search`` training pictures, or on as many as fit into
     ``memory_mb`` with their distances to all others.
+    A reference abstains from tags that are unknown of it.
     """
 
     SCHEMA: ClassVar[dict[str, Any]] = {
@@ -42,6 +46,7 @@ class Voters(PictureLearner):
     weights: str
     random_state: Any
     tags_: Counts
+    unknown_: Counts | None = None
     loo_accuracy_: float
 
     @abstractmethod
@@ -52,9 +57,10 @@ class Voters(PictureLearner):
         """Set the reference set, its tags and view weights; return the best of ``sizes``."""
         check_choice("weights", self.weights, ("equal", "learnt"))
         check_number("max_search", max_search, 2, 10**9, whole=True)
-        reference, tags = self._describe(bags), bags.captions
+        reference, tags, unknown = self._describe(bags), bags.captions, bags.unknown
         rows = searched_rows(reference, max_search, self.random_state)
-        apart, truth = reference.others(rows), csr_array(tags[rows])
+        part = bags[rows]
+        apart, truth = reference.others(rows), part.captions
         tried: dict[tuple[float, ...], tuple[float, int]] = {}
 
         def value(logs: Floats) -> float:
@@ -64,8 +70,10 @@ class Voters(PictureLearner):
             if key not in tried:
                 # A sum view by view avoids 0 × infinity and copies.
                 total = sum(2.0**log * one for log, one in zip(logs, apart, strict=True))
-                scores = (votes(self._shares(np.asarray(total), tags, s), tags) for s in sizes)
-                tried[key] = max((accuracy(score, truth), -s) for s, score in zip(sizes, scores, strict=True))
+                scores = (votes(self._shares(np.asarray(total), tags, s), tags, unknown) for s in sizes)
+                tried[key] = max(
+                    (accuracy(score, truth, part.unknown), -s) for s, score in zip(sizes, scores, strict=True)
+                )
             return tried[key][0]
 
         n_views = len(reference.views)
@@ -76,6 +84,7 @@ class Voters(PictureLearner):
         best = pattern_search(value, start, directions, (1.0, 0.5))
         self._keep(reference, 2.0**best)
         self.tags_ = tags.astype(np.float64)
+        self.unknown_ = None if unknown is None else unknown.astype(np.float64)
         self.loo_accuracy_ = tried[tuple(best)][0]
         return -tried[tuple(best)][1]
 
@@ -89,14 +98,16 @@ class Voters(PictureLearner):
             # A sum view by view avoids 0 × infinity.
             apart = sum(w * one for w, one in zip(weights, reference.others(rows[block]), strict=True))
             same_fold = fold[rows[block], None] == fold
-            out[block] = votes(self._shares(np.where(same_fold, np.inf, apart), tags, size), tags)
+            out[block] = votes(
+                self._shares(np.where(same_fold, np.inf, apart), tags, size), tags, self.unknown_
+            )
         return out
 
     def _voted(self, bags: Bags, size: int) -> Floats:
         tags = self.tags_
         out = np.empty((len(bags), tags.shape[1]))
         for rows, apart in self._combined(bags):
-            out[rows] = votes(self._shares(apart, tags, size), tags)
+            out[rows] = votes(self._shares(apart, tags, size), tags, self.unknown_)
         return out
 
 
@@ -119,16 +130,32 @@ def nearest(apart: Floats, size: int) -> Floats:
     return np.exp(np.where(near, apart.min(axis=1, keepdims=True) - apart, -np.inf))
 
 
-def votes(shares: Floats, tags: Counts) -> Floats:
-    """Return Σ share × tags / Σ share, pictures × tags."""
+def votes(shares: Floats, tags: Counts, unknown: Counts | None = None) -> Floats:
+    """Return Σ share × tags / Σ share over the references that know the tag, pictures × tags.
+
+    Where none of them knows, the share of the tag among all references that do.
+
+    >>> tags, unknown = csr_array(np.array([[1], [0], [0]])), csr_array(np.array([[0], [1], [0]]))
+    >>> votes(np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]]), tags, unknown).round(2).ravel().tolist()
+    [0.67, 0.5]
+    """
     total = shares.sum(axis=1, keepdims=True)
-    return (csr_array(shares) @ tags).toarray() / np.where(total > 0, total, 1.0)
+    yes = (csr_array(shares) @ tags).toarray()
+    if unknown is None:
+        return yes / np.where(total > 0, total, 1.0)
+    known = total - (csr_array(shares) @ unknown).toarray()
+    heard = known > LEAST_HEARD * total
+    return np.where(heard, yes / np.where(heard, known, 1.0), shares_of_tags(tags, unknown))
 
 
 class NeighbourVoters(Voters):
     """Voters whose number of neighbours k is chosen; a method writes ``_shares`` and its own defaults."""
 
-    SCHEMA: ClassVar[dict[str, Any]] = {**Voters.SCHEMA, "k_": Number(1, 10**9, whole=True)}
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        **Voters.SCHEMA,
+        "unknown_": Maybe(StoredMatrix(("references", "tags"), 0, 1)),
+        "k_": Number(1, 10**9, whole=True),
+    }
     storable_as_expert = True
     # Where ``k`` and ``max_search`` are None.
     own_k: ClassVar[tuple[int, ...]]

@@ -3,12 +3,12 @@
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
-from tagmix.arrays import Floats, Ints, is_sparse
+from tagmix.arrays import Floats, is_sparse
 from tagmix.bags import Bags
 from tagmix.learners.linear import Features, Learnt, LinearLearner
-from tagmix.learners.linear_solver import biases_only, minimise
+from tagmix.learners.linear_solver import biases_only, logistic_loss, minimise, rates_of
+from tagmix.learners.targets import targets_of
 
 # Up to this many features, a rotation to their principal axes costs less than the steps it saves.
 WIDEST = 4096
@@ -21,7 +21,8 @@ class LinearRanker(LinearLearner):
 
     The simplest discriminative method: without regions, tags independent. Features are the square roots of
     the shares of the picture's words (Hellinger map) and standardised embeddings, of regions and of whole
-    pictures. All tags are fitted at once by one L-BFGS with separate steps per tag [1]_.
+    pictures. All tags are fitted at once by one L-BFGS with separate steps per tag [1]_. Unknown tags do not
+    enter the loss.
 
     Memory: pictures × features twice, up to 512 MB each, beyond which sparse features stay sparse; as
     much again per fold while the ridge is chosen; and 300 MB for the tags that are fitted together.
@@ -65,15 +66,10 @@ class LinearRanker(LinearLearner):
     own_max_iter: ClassVar[int] = 200
 
     def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
-        tags = bags.captions.toarray().astype(np.float64)
-        rates = tags.mean(axis=0)
+        targets = targets_of(bags)
+        loss, rates = logistic_loss(targets), rates_of(targets)
         weights = biases_only(features.width, rates) if start is None else start
-        tol = self._tol * (1 + tags.sum(axis=0))
-
-        def loss(scores: Floats, columns: Ints) -> tuple[Floats, Floats]:
-            own = tags[:, columns]
-            return (np.logaddexp(0, scores) - own * scores).sum(axis=0), expit(scores) - own
-
+        tol = self._tol * (1 + targets.y.sum(axis=0))
         if features.width > WIDEST or features.width * features.n_rows > LARGEST_DENSE:
             weights, n_iter = minimise(features, loss, weights, ridge, tol, self._max_iter)
             return weights, {"n_iter_": n_iter}

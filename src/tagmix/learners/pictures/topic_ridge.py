@@ -13,6 +13,7 @@ from tagmix.learners import lda
 from tagmix.learners.base import TagLearner
 from tagmix.learners.checks import check_numbers, is_number
 from tagmix.learners.schema import Array, Number
+from tagmix.learners.targets import imputed_tags
 from tagmix.model.instance import Multinomial
 
 BOUNDS = {
@@ -108,7 +109,8 @@ class TopicRidge(TagLearner):
         counts = lda.picture_counts(bags)
         self.topics_ = self._learn_topics(counts, n_threads)
         shares = self._shares(counts, n_threads)
-        regression = best_ridge(np.sqrt(shares), bags.captions.toarray().astype(np.float64), ridges)
+        targets = imputed_tags(bags.captions, bags.unknown).toarray().astype(np.float64)
+        regression = best_ridge(np.sqrt(shares), targets, ridges)
         self.coef_, self.intercept_, self.ridge_, self.errors_ = regression
 
     def _learn_topics(self, counts: Counts, n_threads: int) -> Floats:

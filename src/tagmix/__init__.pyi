@@ -29,6 +29,7 @@ from tagmix.learners import KernelRidge as KernelRidge
 from tagmix.learners import LinearRanker as LinearRanker
 from tagmix.learners import MaxPooling as MaxPooling
 from tagmix.learners import NaiveRegions as NaiveRegions
+from tagmix.learners import RegionScorer as RegionScorer
 from tagmix.learners import TagProp as TagProp
 from tagmix.learners import TopicRidge as TopicRidge
 from tagmix.learners import TwoPassKNN as TwoPassKNN

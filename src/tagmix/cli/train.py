@@ -23,7 +23,6 @@ from tagmix.evaluation.metrics import default_k
 from tagmix.learners import ContextEMM
 from tagmix.learners.context.experts import EXPERTS
 from tagmix.learners.inputs import useful_pictures
-from tagmix.model.params import view_of
 
 FEW = 100  # with fewer, cross-validated accuracies are noise
 
@@ -126,7 +125,7 @@ def summary(training: Training) -> list[str]:
     model = training.annotator.model
     assert isinstance(model, ContextEMM)
     views, kappa = list(training.bags.views), model.settings_.evidence
-    in_order = sorted(kappa, key=lambda name: (views.index(view_of(name)), name))
+    in_order = sorted(kappa, key=views.index)
     lines = [f"weight κ of each view: {', '.join(f'{name} {kappa[name]:g}' for name in in_order)}"]
     lines.append(
         f"top-{default_k(len(model.tag_names_))} accuracy, cross-validated: {model.accuracy_:.3f}; always "

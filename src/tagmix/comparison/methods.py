@@ -19,13 +19,15 @@ from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.search import SearchResult, Setting, coordinate_search
 from tagmix.evaluation.selection import cross_validated
 from tagmix.learners import EMM, LEARNERS
-from tagmix.learners.context.kappa import START, VALUES
 from tagmix.learners.inputs import useful_pictures
 
 # The most training pictures and tags (the most frequent) that settings are chosen on.
 ENOUGH, ENOUGH_TAGS = 2000, 400
 # The folds of the choice, and those with ENOUGH pictures.
 FOLDS, FOLDS_OF_ENOUGH = 3, 2
+# κ of each view, and where its search starts.
+VALUES = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+START = 0.1
 # The views of text, and the most iterations of EMM, DBA and CorrLDA on it.
 TEXT, TEXT_ITERATIONS = ("text",), 20
 # The iterations of EM of every method that has them: stopping early is a choice like any other.

@@ -16,6 +16,7 @@ from tagmix.learners.regions.corrlda import CorrLDA as CorrLDA
 from tagmix.learners.regions.dba import DBA as DBA
 from tagmix.learners.regions.max_pooling import MaxPooling as MaxPooling
 from tagmix.learners.regions.naive_regions import NaiveRegions as NaiveRegions
+from tagmix.learners.regions.region_scorer import RegionScorer as RegionScorer
 
 # By name, for files, `tagmix evaluate` and the conformance tests: whatever was imported above.
 LEARNERS: dict[str, Any] = {

@@ -23,7 +23,7 @@ from tagmix.learners.stored_parts import CALIBRATION, PARAMS
 from tagmix.learners.targets import targets_of
 from tagmix.model import mstep
 from tagmix.model.estep import Posterior, posterior_captioned
-from tagmix.model.params import Params, view_of, views_read
+from tagmix.model.params import Params, views_read
 from tagmix.model.predict import infer, tag_scores
 
 # Cross-validated scores that the calibration is fitted to, at most: 8 bytes each, four arrays at a time.
@@ -214,7 +214,7 @@ class EMM(MixtureEstimator):
     def _check_state(self) -> None:
         """Check a model from a file, and set what follows from the rest of it."""
         check_parameters(self)
-        views = {view_of(name) for name in self.params_.instances}
+        views = set(self.params_.instances)
         if self.params_.instances.keys() != self.evidence_.keys() or views != set(self.widths_):
             raise ValueError("evidence must name the instance models, and these must read the views")
         if self.calibration_ is not None and len(self.calibration_.logistic.slopes) != 1:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 from sklearn.model_selection import KFold
 
 from tagmix.arrays import Floats, Ints, centre_and_spread, is_sparse
@@ -58,16 +59,27 @@ class Features:
         parts = [np.asarray(block.T @ residual) for block in self.blocks]
         return np.vstack([*parts, residual.sum(axis=0, keepdims=True)])
 
-    def __getitem__(self, rows: slice) -> "Features":
-        if rows == slice(0, self.n_rows):
+    def __getitem__(self, rows: Any) -> "Features":
+        if isinstance(rows, slice) and rows == slice(0, self.n_rows):
             return self
         return Features([block[rows] for block in self.blocks])
+
+    def stacked(self, below: "Features") -> "Features":
+        """Return these rows and those of other features of the same views below them."""
+        return Features([stack_rows(*pair) for pair in zip(self.blocks, below.blocks, strict=True)])
 
     def shards(self, n_columns: int) -> Iterator[slice]:
         """Yield slices of rows whose scores take at most 32 MB."""
         size = max(1, CELLS // max(1, n_columns))
         for start in range(0, self.n_rows, size):
             yield slice(start, min(start + size, self.n_rows))
+
+
+def stack_rows(above: Any, below: Any) -> Any:
+    """Return the rows of both blocks, dense unless both are sparse."""
+    if is_sparse(above) and is_sparse(below):
+        return csr_array(vstack([above, below], format="csr"))
+    return np.vstack([block.toarray() if is_sparse(block) else block for block in (above, below)])
 
 
 def hellinger(counts: Any) -> Any:

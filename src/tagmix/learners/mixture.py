@@ -71,6 +71,10 @@ class MixtureEstimator(BagsEstimator, ABC):
     def _scores(self, features: list[Floats]) -> Floats:
         """Return what pictures are ranked by, from the features of one shard: positive, pictures × tags."""
 
+    def _ranked(self, bags: Bags) -> Iterator[tuple[slice, list[Floats]]]:
+        """Yield pictures and what they are ranked by; a subclass may know without explaining the regions."""
+        return ((part.pictures, part.features) for part in self._explain(bags))
+
     def _probabilities(self, features: list[Floats]) -> Floats:
         """Return calibrated probabilities from the features of one shard."""
         return self._calibrated().probabilities(features)
@@ -82,16 +86,16 @@ class MixtureEstimator(BagsEstimator, ABC):
         """
         bags = self._checked(X)
         scores = np.empty((len(bags), len(self.tag_names_)))
-        for part in self._explain(bags):
-            scores[part.pictures] = self._scores(part.features)
+        for pictures, features in self._ranked(bags):
+            scores[pictures] = self._scores(features)
         return scores / scores.sum(axis=1, keepdims=True)
 
     def predict_marginals(self, X: Any) -> Floats:
         """Return the calibrated probability of each tag, pictures × tags: .8 is right 8 times in 10."""
         bags = self._checked_for_probabilities(X)
         out = np.empty((len(bags), len(self.tag_names_)))
-        for part in self._explain(bags):
-            out[part.pictures] = self._probabilities(part.features)
+        for pictures, features in self._ranked(bags):
+            out[pictures] = self._probabilities(features)
         return out
 
     def predict_both(self, X: Any) -> tuple[Floats, Floats]:

@@ -7,12 +7,13 @@ from numbers import Integral
 from types import ModuleType
 from typing import Any, TypeVar
 
-from tagmix.arrays import is_sparse
+from sklearn.utils import check_random_state
+
 from tagmix.errors import ParameterError
 from tagmix.kernels import active
 from tagmix.learners.checks import check_choice, check_numbers, is_number
 from tagmix.model.given import RegionModel
-from tagmix.model.params import LINEAR, Params, Settings, view_of
+from tagmix.model.params import Params, Settings
 
 CHOICES = {
     "learning": ("likelihood", "margin"),
@@ -52,10 +53,7 @@ def check_parameters(emm: Any) -> None:
             f'supervision must be "hard" or a number from 0 to {STRONGEST:g}, got {supervision!r}: 1 is the '
             "paper."
         )
-    if not isinstance(emm.background, bool):
-        raise ParameterError(
-            f"background must be True or False, got {emm.background!r:.60}: False is the paper."
-        )
+    check_background(emm.background)
     if emm.calibration_folds == 1:
         raise ParameterError("calibration_folds must be 0 (none) or >= 2, got 1: one fold holds nothing out.")
     check_n_jobs(emm.n_jobs)
@@ -71,13 +69,20 @@ def check_n_jobs(n_jobs: Any) -> None:
         )
 
 
-def check_power(power: Any) -> None:
-    """Refuse a power of the context that is neither None nor a number."""
-    if power is not None and not is_number(power, 0, MAX_POWER):
+def check_background(background: Any) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(background, bool):
         raise ParameterError(
-            f"context_power must be a number from 0 to {MAX_POWER:g}, or None to choose it, got {power!r}: "
-            "about 2 is usual."
+            f"background must be True or False, got {background!r:.60}: True lets regions show none of the "
+            "tags."
         )
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a whole number to choose κ by: the random state itself if it is one."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _check_chi(chi: Any) -> None:
@@ -88,13 +93,7 @@ def _check_chi(chi: Any) -> None:
 
 
 def settings_of_paper(emm: Any, evidence: Mapping[str, float]) -> Settings:
-    """Return the settings of the paper's model with these κ; linear scorers are no part of it."""
-    scorer = next((name for name in evidence if name.endswith(LINEAR)), None)
-    if scorer is not None:
-        raise ParameterError(
-            f"evidence names the linear scorer {scorer!r:.60}, which EMM does not have: leave it out, or use "
-            "ContextEMM."
-        )
+    """Return the settings of the paper's model with these κ."""
     soft = 1.0 if isinstance(emm.supervision, str) else emm.supervision
     return replace(
         settings_of_run(evidence, emm.n_jobs),
@@ -118,23 +117,12 @@ def n_threads_of(n_jobs: int | None) -> int:
 
 
 def checked_evidence(evidence: Any, views: Mapping[str, Any]) -> dict[str, float]:
-    """Return κ of each instance model by name; "view:linear" is the linear scorer of a view of embeddings."""
+    """Return κ of each view."""
     kappa = dict(evidence) if isinstance(evidence, Mapping) else dict.fromkeys(views, evidence)
-    taken = next((view for view in views if view.endswith(LINEAR)), None)
-    if taken is not None:
-        raise ParameterError(
-            f"the view {taken!r:.60} is called like the linear scorer of another one: rename it, so that it "
-            f"does not end in {LINEAR!r}."
-        )
     for name, value in kappa.items():
-        view = view_of(name)
-        if view not in views:
+        if name not in views:
             raise ParameterError(
                 f"evidence names the view {name!r}, the bags have {list(views)}: use their names."
-            )
-        if name.endswith(LINEAR) and is_sparse(views[view]):
-            raise ParameterError(
-                f"{name!r} is a linear scorer of embeddings, view {view!r} has word counts: leave it out."
             )
         if not is_number(value, 0, 1) or value == 0:
             raise ParameterError(f"evidence must be above 0 and at most 1, got {value!r}: 1 is the paper's.")

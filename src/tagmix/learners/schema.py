@@ -124,6 +124,23 @@ class Number(NamedTuple):
         return plain
 
 
+class Dimension(NamedTuple):
+    """The number of tags, or one more with a background; it becomes a dimension of what follows."""
+
+    name: str
+
+    def pack(self, value: Any, path: str, arrays: Arrays) -> int:
+        """Return it as a plain number."""
+        return int(value)
+
+    def unpack(self, plain: Any, path: str, arrays: Mapping[str, Any], sizes: Dimensions) -> int:
+        """Return the number, checked."""
+        sizes[self.name] = Number(sizes["tags"], sizes["tags"] + 1, whole=True).unpack(
+            plain, path, arrays, sizes
+        )
+        return sizes[self.name]
+
+
 class Flag(NamedTuple):
     """True or False."""
 

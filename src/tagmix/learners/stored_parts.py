@@ -7,16 +7,16 @@ import numpy as np
 from tagmix.kernels import active
 from tagmix.learners.calibrate import Calibration
 from tagmix.learners.logistic import TagLogistic
-from tagmix.learners.schema import Array, ByName, Kind, Number, Part
+from tagmix.learners.schema import Array, ByName, Dimension, Flag, Kind, Number, Part
 from tagmix.model.gaussian import Gaussian, Projection
-from tagmix.model.given import RegionModel
+from tagmix.model.given import Odds, RegionModel
 from tagmix.model.instance import ETA_RANGE, Multinomial
-from tagmix.model.linear import Linear
-from tagmix.model.params import LINEAR, Params, view_of
+from tagmix.model.params import Params
 
 MU = (ETA_RANGE[0], 1e18)  # a prior and at most so many words of a tag
 RATES = (1e-12, 1e12)  # only ratios of rates matter
 LARGEST = 1e16  # embeddings are at most 1e15
+ODDS = Number(1e-300, 1e12)
 
 
 def _kernels() -> dict[str, Any]:
@@ -28,20 +28,6 @@ def _check_gaussian(values: dict[str, Any]) -> None:
     if not np.array_equal(precision, precision.T):
         raise ValueError("the precision of a Gaussian must be symmetric")
     np.linalg.cholesky(precision)  # or it is no precision: LinAlgError is a ValueError
-
-
-def _check_linear(values: dict[str, Any]) -> None:
-    if values["weights"].shape[1] != len(values["centre"]) + 1:  # compiled loops do not check indices
-        raise ValueError("a linear scorer must have one weight per dimension, and a bias")
-
-
-def _check_instances(values: dict[str, Any]) -> None:
-    """Refuse a scorer under the name of another model, and counts where a scorer reads embeddings."""
-    instances = values["instances"]
-    words = {name for name, own in instances.items() if isinstance(own, Multinomial)}
-    scorers = {name for name, own in instances.items() if isinstance(own, Linear)}
-    if scorers != {name for name in instances if name.endswith(LINEAR)} or words & set(map(view_of, scorers)):
-        raise ValueError(f"linear scorers, and no others, must be named view{LINEAR}, of views of embeddings")
 
 
 def _check_curve(values: dict[str, Any]) -> None:
@@ -83,20 +69,8 @@ INSTANCES = ByName(
                 _kernels,
                 own_dimensions=True,
             ),
-            "linear": Kind(
-                Linear,
-                {
-                    "centre": Array(("view",), -LARGEST, LARGEST),
-                    "scale": Array(("view",), 1e-300, LARGEST),
-                    "weights": Array(("components", "view + bias"), -LARGEST, LARGEST),
-                },
-                _check_linear,
-                _kernels,
-                own_dimensions=True,
-            ),
         }
     ),
-    view=view_of,
 )
 PARAMS = Part(
     {
@@ -107,7 +81,6 @@ PARAMS = Part(
                 "instances": INSTANCES,
                 "weights": Array(("components",), 0.0, 1e15),
             },
-            _check_instances,
         )
     }
 )
@@ -115,8 +88,12 @@ REGION_MODEL = Part(
     {
         "regions": Kind(
             RegionModel,
-            {"instances": INSTANCES, "n_tags": Number(2, 10**9, whole=True)},
-            _check_instances,
+            {
+                "n_tags": Dimension("components"),
+                "instances": INSTANCES,
+                "background": Flag(),
+                "odds": Part({"odds": Kind(Odds, {"inside": ODDS, "outside": ODDS})}),
+            },
         )
     }
 )

@@ -13,7 +13,7 @@ import numpy as np
 from tagmix.arrays import Counts, Entries, Floats, Ints, entries_of
 from tagmix.bags import Bags
 from tagmix.model.background import with_background
-from tagmix.model.params import Instances, Params, Settings, view_of
+from tagmix.model.params import Instances, Params, Settings
 
 # The prepared view of each instance model, by name.
 Views = Mapping[str, Any]
@@ -110,7 +110,7 @@ def evidence_of(shard: Bags, params: Instances, settings: Settings) -> Floats:
 
 def prepared_views(shard: Bags, params: Instances) -> Views:
     """Return the view of each instance model, with the computations that no iteration changes done."""
-    return {name: model.prepared(shard.views[view_of(name)]) for name, model in params.instances.items()}
+    return {name: model.prepared(shard.views[name]) for name, model in params.instances.items()}
 
 
 def evidence_block(

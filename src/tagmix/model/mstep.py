@@ -56,20 +56,15 @@ def start(bags: Bags, settings: Settings, eta: float) -> Params:
     return Params(np.ones(n), start_instances(bags, settings, eta), np.ones(n))
 
 
-def start_instances(
-    bags: Bags, settings: Settings, eta: float, scorers: Mapping[str, InstanceModel] | None = None
-) -> dict[str, InstanceModel]:
-    """Return the initial instance models; ``scorers`` are linear ones, already trained."""
+def start_instances(bags: Bags, settings: Settings, eta: float) -> dict[str, InstanceModel]:
+    """Return the initial instance models."""
     tags = with_background(bags.captions) if settings.background else bags.captions
     entries = entries_of(tags, bags.offsets)
     shares = start_shares(entries, bags.offsets, tags.shape[1] - 1 if settings.background else None)
     instances: dict[str, InstanceModel] = {}
     for name in settings.evidence:
-        if scorers and name in scorers:
-            instances[name] = scorers[name]
-            continue
         view = bags.views[name]
-        prior = _prior(
+        prior = instance_prior(
             view, tags.shape[1], eta, {"kernels": settings.kernels, "n_threads": settings.n_threads}
         )
         statistics = prior.empty_statistics()
@@ -98,7 +93,7 @@ def start_shares(entries: Entries, region_starts: Ints, background: int | None) 
     return shares
 
 
-def _prior(view: Any, n_tags: int, eta: float, how: dict[str, Any]) -> InstanceModel:
+def instance_prior(view: Any, n_tags: int, eta: float, how: dict[str, Any]) -> InstanceModel:
     """Return the prior of an instance model: multinomial for counts, Gaussian for embeddings."""
     if is_sparse(view):
         return Multinomial.empty(n_tags, view.shape[1], eta, **how)

@@ -12,9 +12,6 @@ from tagmix.arrays import Floats
 from tagmix.kernels import compiled
 from tagmix.model.instance import InstanceModel, Multinomial
 
-# Suffix of the name of an instance model that is the linear scorer of its view.
-LINEAR = ":linear"
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -44,7 +41,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Params:
-    """λ (one rate per tag), instance models by name (``view_of``), and w (one weight per tag).
+    """λ (one rate per tag), instance models by view, and w (one weight per tag).
 
     A background counts as a tag, the last one.
     """
@@ -68,34 +65,23 @@ class Instances(Protocol):
 
     @property
     def instances(self) -> Mapping[str, InstanceModel]:
-        """Instance models by name (``view_of``)."""
+        """Instance models by view."""
 
     @property
     def n_tags(self) -> int:
         """The number of tags."""
 
 
-def view_of(instance: str) -> str:
-    """Return the view that an instance model reads; a second model of a view is named "view:linear".
-
-    >>> view_of("network:linear"), view_of("sift")
-    ('network', 'sift')
-    """
-    return instance.removesuffix(LINEAR)
-
-
 def dense_views(params: Instances) -> tuple[str, ...]:
     """Return the views of embeddings, in order."""
     return tuple(
-        dict.fromkeys(
-            view_of(name) for name, model in params.instances.items() if not isinstance(model, Multinomial)
-        )
+        dict.fromkeys(name for name, model in params.instances.items() if not isinstance(model, Multinomial))
     )
 
 
 def views_read(settings: Settings) -> tuple[str, ...]:
     """Return the views of all instance models, each once, in order."""
-    return tuple(dict.fromkeys(view_of(name) for name in settings.evidence))
+    return tuple(dict.fromkeys(name for name in settings.evidence))
 
 
 def log_prior_of_rates(rates: Floats, chi: tuple[float, float]) -> float:

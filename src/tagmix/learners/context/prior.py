@@ -1,22 +1,25 @@
-"""The context prior: π, the probability of each tag of a picture before its regions are looked at."""
+"""The context prior: π, the probability of each tag of a picture, by experts and the scorer of regions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import log_expit
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
-from tagmix.evaluation.folds import duplicate_groups, grouped_folds
+from tagmix.evaluation.folds import Fold, duplicate_groups, grouped_folds
 from tagmix.learners.base import TagLearner
 from tagmix.learners.context.experts import cross_validated_scores, experts_of
 from tagmix.learners.logistic import TagLogistic, cross_fitted, fit_tag_logistic
+from tagmix.learners.regions.region_scorer import RegionScorer
+from tagmix.learners.targets import Targets, targets_of
 
-# Folds of all cross-fitting here: pools, region models, κ. Of many pictures, halves teach as well. By two,
-# three and five folds κ differs with the seed as much as with their number (decision 13).
-FOLDS, FOLDS_OF_MANY, MANY = 3, 2, 500
+# Folds of all cross-fitting here: scorers, pools, κ.
+FOLDS = 3
 # Scores below this count as equal in logarithms: least squares gives zeros and less.
 SMALLEST_SCORE = 1e-3
 # Cross-validated scores that a pool is fitted to, at most: 8 bytes each, about six arrays per expert.
@@ -24,34 +27,43 @@ MOST_SCORES = 20_000_000
 
 
 class ContextPrior(NamedTuple):
-    """Fitted experts and the pool of their scores: logit π_nc = b_c + Σ_e (a_ec log g_nce + a'_ec g_nce).
+    """Fitted experts, the scorer of regions, and the pool of their scores.
 
-    The logarithm tells small scores apart, the score itself large ones.
+    logit π_nc = b_c + Σ_e (a_ec log g_nce + a'_ec g_nce) + a_c s_nc, g the scores of the experts, s those of
+    the scorer. The logarithm separates small scores of experts, the score itself large ones.
     """
 
     experts: tuple[TagLearner, ...]
+    scorer: RegionScorer
     pool: TagLogistic
 
     def logits(self, bags: Bags) -> Floats:
         """Return logit π, pictures × tags."""
-        return self.pool.logits(_features([expert.decision_scores(bags) for expert in self.experts]))
+        scores = [expert.decision_scores(bags) for expert in self.experts]
+        return self.pool.logits(pool_features(scores, self.scorer.decision_scores(bags)))
 
 
 class PriorOfTraining(NamedTuple):
-    """Training pictures and logit π of each, by experts and a pool that were fitted without it.
+    """Training pictures and logit π of each, by experts, scorers and a pool that were fitted without it.
 
-    ``rows`` are the pictures, in order: all, or as many as memory allows. ``groups`` numbers all training
-    pictures, duplicates alike. What experts choose beforehand (widths, ridges) they choose on all pictures.
+    ``rows`` are the pictures that the pool was fitted to, in order: all, or as many as memory allows.
+    ``logits`` are theirs, ``log_pi`` is log π of all training pictures. ``groups`` numbers the training
+    pictures, duplicates alike, and ``scorers`` holds the scorer of each of the ``folds``. What experts choose
+    beforehand (widths, ridges) they choose on all pictures.
     """
 
     rows: Ints
     logits: Floats
+    log_pi: Floats
     groups: Ints
+    folds: list[Fold]
+    scorers: list[RegionScorer]
+    targets: Targets
 
 
 def n_folds(n_pictures: int) -> int:
     """Return into how many folds pictures are split, wherever ``ContextEMM`` cross-validates."""
-    return FOLDS_OF_MANY if n_pictures > MANY else max(2, min(FOLDS, n_pictures // 2))
+    return max(2, min(FOLDS, n_pictures // 2))
 
 
 def fit_experts(context: Any, bags: Bags, seed: int) -> tuple[TagLearner, ...]:
@@ -64,23 +76,54 @@ def fit_experts(context: Any, bags: Bags, seed: int) -> tuple[TagLearner, ...]:
     return tuple(expert.fit(bags) for expert in experts_of(context, seed))
 
 
-def fit_prior(experts: Sequence[TagLearner], bags: Bags, seed: int) -> tuple[ContextPrior, PriorOfTraining]:
+def fit_prior(
+    experts: Sequence[TagLearner],
+    scorer: RegionScorer,
+    bags: Bags,
+    seed: int,
+    report: Callable[[int, int], None] = lambda done, of: None,
+) -> tuple[ContextPrior, PriorOfTraining]:
     """Return the prior, and what it would have given to training pictures had it not seen them."""
-    most = max(2 * FOLDS, int(MOST_SCORES / (bags.n_tags * len(experts))))
-    rng = check_random_state(seed)
-    rows = np.sort(rng.permutation(len(bags))[:most]).astype(np.int64)
     groups = duplicate_groups(bags)
-    if groups.any():
-        scores = [cross_validated_scores(expert, bags, rows, seed, groups) for expert in experts]
-    else:  # all pictures are alike: no expert can say anything, and none could be left out
-        scores = [np.zeros((len(rows), bags.n_tags)) for _ in experts]
-        groups = np.arange(len(bags))
-    features, truth = _features(scores), bags[rows].captions.toarray().astype(np.float64)
-    logits = cross_fitted(features, truth, grouped_folds(groups[rows], n_folds(len(rows)), seed))
-    return ContextPrior(tuple(experts), fit_tag_logistic(features, truth)), PriorOfTraining(
-        rows, logits, groups
+    folds = grouped_folds(groups, n_folds(len(bags)), seed)
+    scorers: list[RegionScorer] = []
+    held = np.empty((len(bags), bags.n_tags))
+    for train, test in folds:
+        report(len(scorers), len(folds) + 1)
+        scorers.append(clone(scorer).fit(bags[train]))
+        held[test] = scorers[-1].decision_scores(bags[test])
+    report(len(folds), len(folds) + 1)
+    scorer = clone(scorer).fit(bags)
+    most = max(2 * FOLDS, int(MOST_SCORES / (bags.n_tags * (len(experts) + 1))))
+    rows = np.sort(check_random_state(seed).permutation(len(bags))[:most]).astype(np.int64)
+    features = pool_features(_left_out(experts, bags, rows, seed, groups), held[rows])
+    targets = targets_of(bags[rows])
+    own_folds = grouped_folds(groups[rows], n_folds(len(rows)), seed)
+    logits = cross_fitted(features, targets.y, own_folds, targets.known)
+    prior = ContextPrior(tuple(experts), scorer, fit_tag_logistic(features, *targets))
+    return prior, PriorOfTraining(
+        rows, logits, _log_pi(prior, bags, rows, logits, held), groups, folds, scorers, targets
     )
 
 
-def _features(scores: Sequence[Floats]) -> list[Floats]:
-    return [feature for g in scores for feature in (np.log(np.maximum(g, SMALLEST_SCORE)), g)]
+def _left_out(experts: Sequence[TagLearner], bags: Bags, rows: Ints, seed: int, groups: Ints) -> list[Floats]:
+    """Return each expert's scores of these pictures without them."""
+    if groups.any():
+        return [cross_validated_scores(expert, bags, rows, seed, groups) for expert in experts]
+    # All pictures are alike: no expert can say anything, and none could be left out.
+    return [np.zeros((len(rows), bags.n_tags)) for _ in experts]
+
+
+def _log_pi(prior: ContextPrior, bags: Bags, rows: Ints, logits: Floats, held: Floats) -> Floats:
+    """Return log π of all training pictures; those the pool was not fitted to get the scorer's part alone."""
+    if len(rows) == len(bags):
+        log_pi: Floats = log_expit(logits)
+        return log_pi
+    out = log_expit(held)
+    out[rows] = log_expit(logits)
+    return out
+
+
+def pool_features(scores: Sequence[Floats], scorer: Floats) -> list[Floats]:
+    """Return what a pool reads: two features of each expert's scores, and the scorer's log odds."""
+    return [feature for g in scores for feature in (np.log(np.maximum(g, SMALLEST_SCORE)), g)] + [scorer]

@@ -263,6 +263,7 @@ def test_ctrl_c_leaves_no_model_and_no_traceback(album: Path, tmp_path: Path) ->
     """A process group of its own, as a terminal makes one; the signal goes to all of it."""
     path, cache = tmp_path / "m.tagmix", tmp_path / "cache"
     call = ["train", str(album), "-m", str(path), "--cache", str(cache), "--jobs", "2", "--patches", "20000"]
+    call += ["--network", "none"]
     process = subprocess.Popen(
         [sys.executable, "-m", "tagmix", *call],
         stderr=subprocess.PIPE,

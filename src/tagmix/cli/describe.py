@@ -22,14 +22,14 @@ from tagmix.files import save
 def command(
     album: str, path: Path, split: str | None, subfolders: bool, captions: bool, **describing: Any
 ) -> None:
-    """Cut every picture of ALBUM into regions, describe them by visual words and write bags into a file.
+    """Cut every picture of ALBUM into regions, describe them by a network and by visual words, write bags.
 
     In Python, ``tagmix.load`` reads the file. ALBUM is as in `tagmix train --help`.
 
     \b
     Examples:
       tagmix describe corel5k:Corel5K --split train --bags corel5k.tagmix
-      tagmix describe ~/Photos --network efficientnet-lite0.toml -b bags.tagmix
+      tagmix describe ~/Photos --network efficientnet-lite2 --network efficientnet-lite1 -b bags.tagmix
       tagmix describe Photos --largest-patch 0.5 --colours 0 --nearest 1 --no-places --no-mirrored -b b.tagmix
     """
     check_writable(path, is_stored)

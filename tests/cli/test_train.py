@@ -234,6 +234,8 @@ def test_a_cache_that_cannot_be_written_ends_the_run_in_one_line(
         str(tmp_path / "m.tagmix"),
         "--cache",
         str(tmp_path / "file" / "cache"),
+        "--network",
+        "none",
         "-j",
         "1",
     ]

@@ -5,7 +5,15 @@ from typing import Any
 
 import click
 
-from tagmix.cli.options import album_of, check_writable, describer_of, describing, is_stored, report_problems
+from tagmix.cli.options import (
+    album_of,
+    check_writable,
+    describer_of,
+    describing,
+    is_stored,
+    report_networks,
+    report_problems,
+)
 from tagmix.cli.progress import bars
 from tagmix.files import save
 
@@ -37,6 +45,7 @@ def command(
     found = album_of(album, subfolders, captions)
     report_problems(found.problems, "problem", "in the album")
     part = found.split(split) if split else found
+    report_networks(describer.networks, describing["network"])
     with bars() as report_progress:
         describer.fit(part, progress=report_progress)
         described = describer.transform(found, progress=report_progress)

@@ -8,7 +8,15 @@ from typing import Any
 import click
 import numpy as np
 
-from tagmix.cli.options import album_of, alone_in, describer_of, describing, plural, report_problems
+from tagmix.cli.options import (
+    album_of,
+    alone_in,
+    describer_of,
+    describing,
+    plural,
+    report_networks,
+    report_problems,
+)
 from tagmix.cli.progress import bars
 from tagmix.comparison.methods import METHODS
 from tagmix.comparison.parts import MAX_ABOUT_BYTES
@@ -95,6 +103,7 @@ def command(
         without_folders(album_of(album, subfolders, captions), out / "figures"), min_count
     )
     check_parts(found, folds)
+    report_networks(describer.networks, describing["network"])
     names = tuple(METHODS) if "all" in learners else tuple(dict.fromkeys(learners))
     about = out / "data" / "album" / "about.json"
     with alone_in(out), bars() as report_progress:

@@ -111,7 +111,7 @@ def describing(function: F) -> F:
 
 
 def describer_of(options: Mapping[str, Any]) -> Describer:
-    """Return the describer of the options that ``describing`` added; print what describes pictures."""
+    """Return the describer of the options that ``describing`` added."""
     settings = {name: options[name] for name in described_settings()}
     settings["network"] = networks_named(options["network"])
     return Describer(
@@ -120,19 +120,21 @@ def describer_of(options: Mapping[str, Any]) -> Describer:
 
 
 def networks_named(given: Sequence[str]) -> tuple[Network, ...]:
-    """Return the networks of --network, the default one if none is given; print which they are on stderr."""
-    if NO_NETWORK in given:
-        if len(given) > 1:
-            raise click.UsageError(f"--network {NO_NETWORK} must be alone, got {', '.join(given)!r:.100}")
+    """Return the networks of --network; if none is given, the default one if it is installed."""
+    if NO_NETWORK in given and len(given) > 1:
+        raise click.UsageError(f"--network {NO_NETWORK} must be alone, got {', '.join(given)!r:.100}")
+    if NO_NETWORK in given or (not given and missing()):
         return ()
-    lacking = "" if given else missing()
-    if lacking:
-        click.echo(f"without the extra network, {LOST.format(lacking)}", err=True)
-        return ()
-    networks = networks_of(given or DEFAULT)
-    names = " and ".join(f"{one.title} at {one.size_shown} pixels" for one in networks)
-    click.echo(printable(f"regions and pictures are described by {names}"), err=True)
-    return networks
+    return networks_of(given or DEFAULT)
+
+
+def report_networks(networks: Sequence[Network], given: Sequence[str]) -> None:
+    """Print on stderr which networks describe pictures, or what is lost because none is installed."""
+    if networks:
+        names = " and ".join(f"{one.title} at {one.size_shown} pixels" for one in networks)
+        click.echo(printable(f"regions and pictures are described by {names}"), err=True)
+    elif not given:
+        click.echo(f"without the extra network, {LOST.format(missing())}", err=True)
 
 
 def cache_folder(folder: Path | None, none: bool) -> Path | None:

@@ -12,6 +12,7 @@ from tagmix.cli.options import (
     jobs,
     network,
     networks_named,
+    report_networks,
     report_problems,
 )
 from tagmix.cli.progress import bars
@@ -119,7 +120,9 @@ def command(
 def _networks(given: Sequence[str], studies: Sequence[str]) -> tuple[Network, ...]:
     """Return the networks of the studies; print if no study uses one that is given."""
     if any(study in RICH for study in studies):
-        return networks_named(given)
+        networks = networks_named(given)
+        report_networks(networks, given)
+        return networks
     if given:
         click.echo(f"--network is not used: only {' and '.join(RICH)} read it", err=True)
     return ()

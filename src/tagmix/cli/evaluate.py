@@ -103,10 +103,10 @@ def command(
         without_folders(album_of(album, subfolders, captions), out / "figures"), min_count
     )
     check_parts(found, folds)
-    report_networks(describer.networks, describing["network"])
     names = tuple(METHODS) if "all" in learners else tuple(dict.fromkeys(learners))
     about = out / "data" / "album" / "about.json"
     with alone_in(out), bars() as report_progress:
+        report_networks(describer.networks, describing["network"])
         before = _bytes(about)
         seed = describer.config.seed
         data = prepare_album(

@@ -76,6 +76,19 @@ def test_the_file_keeps_settings_digest_and_place_but_no_weights(stored):
     assert not [name for name in contents.arrays if "network" in name]
 
 
+@pytest.mark.parametrize("several", [True, False])
+def test_a_model_file_of_one_network_as_earlier_versions_wrote_it_still_loads(album, stored, several):
+    contents = storage.read(stored)
+    fields = copy.deepcopy(contents.fields)
+    (own,) = fields["describer"]["views"]["network"]["network"]
+    for later in ("root", "names", "tokens"):
+        del own["settings"][later]
+    fields["describer"]["views"]["network"]["network"] = [own] if several else own
+    first = next(load(stored).annotate([album[0].image]))
+    storage.write(stored, "Annotator", fields, contents.arrays)
+    assert next(load(stored).annotate([album[0].image])) == first
+
+
 def test_a_network_that_moved_is_found_by_its_new_place(album, stored, tmp_path):
     shutil.move(tmp_path / "network", tmp_path / "moved")
     back = load(stored)

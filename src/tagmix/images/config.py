@@ -20,7 +20,7 @@ class DescriberConfig(Sampling):
     ``vocabulary_pictures`` and ``vocabulary_patches`` are from how many pictures, and patches per picture,
     words are learnt, ``restarts`` the random starts of k-means.
 
-    >>> config = DescriberConfig.of({"n_words": 50, "n_colours": 0})
+    >>> config = DescriberConfig.of({"n_words": 50, "n_colours": 0, "network": None})
     >>> [view.name for view in config.active]  # a layout needs colours
     ['sift', 'place']
     """

@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# What `make reproduce` runs; tags and why take half an hour more, flagship and ablation 40 minutes (NETWORK=….toml).
+# What `make reproduce` runs; tags and why take half an hour more, flagship and ablation 40 minutes (NETWORK=none: words alone).
 STUDIES ?= figure2 figure3 figure4
 
 # A stamp records that an install finished: an interrupted one leaves no stamp and is done again.
@@ -19,7 +19,7 @@ INSTALL         := $(BIN)/python -m pip install --quiet -c constraints.txt
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(INSTALLED) ## make .venv with tagmix and its test tools, pinned by constraints.txt
+setup: $(INSTALLED) ## make .venv with tagmix, its network and its test tools, pinned by constraints.txt
 
 demo: setup ## draw an album, learn from it, tag the rest; it ends by saying where its page is
 	$(BIN)/tagmix demo
@@ -53,14 +53,14 @@ $(INSTALLED): pyproject.toml constraints.txt
 	    "name another, for example make PYTHON=python3.12 setup" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(INSTALL) -e '.[test]'
+	$(INSTALL) -e '.[network,test]'
 	@touch $@
 	@echo "The command is $(BIN)/tagmix; after '. $(BIN)/activate' it is just tagmix."
 
 $(INSTALLED_BENCH): $(INSTALLED)
-	$(INSTALL) -e '.[test,bench]'
+	$(INSTALL) -e '.[network,test,bench]'
 	@touch $@
 
 $(INSTALLED_DOCS): $(INSTALLED)
-	$(INSTALL) -e '.[test,docs]'
+	$(INSTALL) -e '.[network,test,docs]'
 	@touch $@

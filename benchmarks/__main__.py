@@ -23,6 +23,7 @@ ALL = (
     "bench_scaling",
     "bench_pictures",
     "bench_segment",
+    "bench_network",
 )
 OUT = Path("bench-out")
 COLUMNS = ("what", "ours", "ncuts", "graph", "grid", "scikit-image", "peer")

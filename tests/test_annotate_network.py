@@ -35,7 +35,7 @@ def training(album, home):
 def stored(training, home, tmp_path):
     """A model's file beside its network, at places of their own."""
     shutil.copytree(home / "network", tmp_path / "network")
-    network = training.annotator.describer.network.found(tmp_path / "network" / "tiny.toml")
+    network = training.annotator.describer.networks[0].found(tmp_path / "network" / "tiny.toml")
     training.annotator.with_(network=network).save(tmp_path / "model.tagmix")
     return tmp_path / "model.tagmix"
 
@@ -50,7 +50,7 @@ def test_a_model_learns_from_words_and_from_the_network(training):
 
 def test_an_annotator_from_a_file_finds_its_network_and_says_the_same(album, training, stored):
     back = load(stored)
-    assert back.describer.network.model is None  # nothing is opened before a photo is
+    assert back.describer.networks[0].model is None  # nothing is opened before a photo is
     photos = [item.image for item in album][:4]
     assert list(back.annotate(photos)) == list(training.annotator.annotate(photos))
     bags, again = (one.describer.transform(album[:3]).bags for one in (training.annotator, back))
@@ -69,11 +69,24 @@ def test_two_threads_share_an_annotator_with_a_network(album, training, stored, 
 
 def test_the_file_keeps_settings_digest_and_place_but_no_weights(stored):
     contents = storage.read(stored)
-    kept = contents.fields["describer"]["views"]["network"]["network"]
+    kept = contents.fields["describer"]["views"]["network"]["network"][0]
     assert kept["place"] == str(stored.parent / "network" / "tiny.toml")
     assert kept["settings"]["regions"] == ["map"]
     assert len(kept["settings"]["sha256"]) == 64
     assert not [name for name in contents.arrays if "network" in name]
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_a_model_file_of_one_network_as_earlier_versions_wrote_it_still_loads(album, stored, several):
+    contents = storage.read(stored)
+    fields = copy.deepcopy(contents.fields)
+    (own,) = fields["describer"]["views"]["network"]["network"]
+    for later in ("root", "names", "tokens"):
+        del own["settings"][later]
+    fields["describer"]["views"]["network"]["network"] = [own] if several else own
+    first = next(load(stored).annotate([album[0].image]))
+    storage.write(stored, "Annotator", fields, contents.arrays)
+    assert next(load(stored).annotate([album[0].image])) == first
 
 
 def test_a_network_that_moved_is_found_by_its_new_place(album, stored, tmp_path):
@@ -81,7 +94,7 @@ def test_a_network_that_moved_is_found_by_its_new_place(album, stored, tmp_path)
     back = load(stored)
     with pytest.raises(NetworkError, match=r"it does not exist.* give it by --network"):
         next(back.annotate([album[0].image]))
-    moved = back.with_(network=back.describer.network.found(tmp_path / "moved" / "tiny.toml"))
+    moved = back.with_(network=back.describer.networks[0].found(tmp_path / "moved" / "tiny.toml"))
     assert next(moved.annotate([album[0].image])).tags
 
 
@@ -116,7 +129,7 @@ def test_the_same_network_with_other_settings_is_refused(album, stored, tmp_path
 def test_a_file_whose_network_does_not_fit_is_refused_in_one_line(stored, tmp_path, change):
     contents = storage.read(stored)
     fields = copy.deepcopy(contents.fields)
-    fields["describer"]["views"]["network"]["network"].update(change)
+    fields["describer"]["views"]["network"]["network"][0].update(change)
     storage.write(tmp_path / "bad.tagmix", "Annotator", fields, contents.arrays)
     with pytest.raises(ModelFileError) as caught:
         load(tmp_path / "bad.tagmix")

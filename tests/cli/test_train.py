@@ -234,6 +234,8 @@ def test_a_cache_that_cannot_be_written_ends_the_run_in_one_line(
         str(tmp_path / "m.tagmix"),
         "--cache",
         str(tmp_path / "file" / "cache"),
+        "--network",
+        "none",
         "-j",
         "1",
     ]
@@ -263,6 +265,7 @@ def test_ctrl_c_leaves_no_model_and_no_traceback(album: Path, tmp_path: Path) ->
     """A process group of its own, as a terminal makes one; the signal goes to all of it."""
     path, cache = tmp_path / "m.tagmix", tmp_path / "cache"
     call = ["train", str(album), "-m", str(path), "--cache", str(cache), "--jobs", "2", "--patches", "20000"]
+    call += ["--network", "none"]
     process = subprocess.Popen(
         [sys.executable, "-m", "tagmix", *call],
         stderr=subprocess.PIPE,

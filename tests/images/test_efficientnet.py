@@ -1,22 +1,17 @@
 """EfficientNet-Lite: the converted network against the same layers in NumPy, normalisations apart."""
 
-import hashlib
-import os
-import zipfile
-from pathlib import Path
-
 import numpy as np
 import onnxruntime
 import pytest
 
 from tagmix import NetworkError
-from tagmix.images.efficientnet import PUBLISHED, Stage, build, convert
+from tagmix.images.efficientnet import Stage, build
+from tagmix.images.efficientnet_reference import forward
 from tagmix.images.network import load_network
-from tagmix.images.torch_weights import read_weights
+from tagmix.images.published import PUBLISHED
 
 RNG = np.random.default_rng(0)
 SMALL = (Stage(1, 3, 1, 1, 4, 4), Stage(2, 5, 2, 3, 4, 6))
-WHEELS = os.environ.get("TAGMIX_EFFICIENTNET_WHEELS")  # a folder
 
 
 def random_weights():
@@ -65,15 +60,6 @@ def relu6(x):
     return np.clip(x, 0, 6)
 
 
-def blocks_of(stages):
-    """Return the stride of each block, and whether it expands."""
-    return [
-        (stage.stride if repeat == 0 else 1, stage.expansion != 1)
-        for stage in stages
-        for repeat in range(stage.repeats)
-    ]
-
-
 def slow_blocks(image, weights, blocks=((1, False), (2, True), (1, True))):
     """Return the output of each block and of the head."""
     x, found = relu6(slow_layer(image, weights, "_conv_stem", "_bn0", 2)), []
@@ -110,6 +96,19 @@ def test_the_converted_network_computes_what_its_layers_say(tmp_path, size):
     assert [len(one) for one in blocks] == [4, 6, 6]
 
 
+@pytest.mark.parametrize("size", [(16, 16), (13, 18)])
+def test_the_reference_computes_what_slow_loops_do(size):
+    weights, image = random_weights(), RNG.normal(0, 1, (3, *size))
+    *blocks, head = slow_blocks(image, weights)
+    found = forward(weights, SMALL, image)
+    for number, block in enumerate(blocks):
+        np.testing.assert_allclose(found[f"block{number}"], block, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found["head.clipped"], head, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found["pooled"], head.mean(axis=(1, 2)), rtol=1e-9, atol=1e-9)
+    expected = weights["_fc.weight"] @ head.mean(axis=(1, 2)) + weights["_fc.bias"]
+    np.testing.assert_allclose(found["logits"], expected, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize(("name", "n_blocks"), [("lite0", 16), ("lite1", 21), ("lite2", 21)])
 def test_the_channels_of_the_stages_follow_each_other(name, n_blocks):
     stages = PUBLISHED[f"efficientnet-{name}"].stages
@@ -140,37 +139,3 @@ def test_weights_that_lack_a_tensor_are_refused_by_its_name():
         NetworkError, match=r"must have the tensor _blocks\.2\._bn1\.running_var, but lack it"
     ):
         build(weights, SMALL, "small")
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_a_wheel_of_another_digest_is_refused_before_it_is_opened(name):
-    published = PUBLISHED[name]
-    with pytest.raises(NetworkError, match=f"must have sha256 {published.sha256[:16]}"):
-        convert(b"PK", published)
-
-
-@pytest.mark.skipif(not WHEELS, reason="TAGMIX_EFFICIENTNET_WHEELS does not name a folder of wheels")
-@pytest.mark.parametrize(
-    ("name", "widths"),
-    [("lite0", {"block10": 112, "block14": 192}), ("lite1", {"block19": 192}), ("lite2", {"block19": 208})],
-)
-def test_the_published_weights_become_a_network_of_1000_classes(tmp_path, name, widths):
-    published = PUBLISHED[f"efficientnet-{name}"]
-    (wheel,) = Path(WHEELS or "").glob(f"efficientnet_{name}_*.whl")
-    model, text = convert(wheel.read_bytes(), published)
-    assert hashlib.sha256(model).hexdigest() in text
-    (tmp_path / f"{published.name}.onnx").write_bytes(model)
-    (tmp_path / "network.toml").write_text(text)
-    network = load_network(tmp_path / "network.toml")
-    assert network.widths == widths
-    assert network.picture_widths == {"pooled": 1280}
-    assert model == convert(wheel.read_bytes(), published)[0]
-    picture = RNG.integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    session = onnxruntime.InferenceSession(model)
-    batch = ((picture.astype(np.float32) - 127) / 128).transpose(2, 0, 1)[None]
-    pooled, logits = session.run(["pooled", "logits"], {"image": batch})
-    weights = read_weights(zipfile.ZipFile(wheel).read(published.weights))
-    head = slow_blocks(batch[0].astype(float), weights, blocks_of(published.stages))[-1]
-    np.testing.assert_allclose(pooled[0], head.mean(axis=(1, 2)), rtol=1e-3, atol=1e-4)
-    expected = weights["_fc.weight"] @ head.mean(axis=(1, 2)) + weights["_fc.bias"]
-    np.testing.assert_allclose(logits[0], expected, rtol=1e-3, atol=1e-3)

@@ -11,6 +11,7 @@ from tagmix.cli import run, train
 from tagmix.datasets import open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.images.config import DescriberConfig
+from tagmix.images.network import networks_of
 from tagmix.images.settings import about, setting, settings_of
 from tagmix.images.views import PICTURE_VIEWS, REGION_VIEWS, VIEWS, View
 from tagmix.images.views.base import stack
@@ -18,6 +19,7 @@ from tagmix.images.views.place import CELLS
 from tagmix.images.vocabulary import Vocabulary
 
 QUICK = ["--words", "20", "--colours", "6", "--patches", "80", "--jobs", "1", "--evidence", "0.1"]
+QUICK += ["--network", "none"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,9 @@ def test_a_view_of_one_file_and_one_line_is_trained_stored_and_annotated_by(fold
 @pytest.mark.usefixtures("registered")
 def test_an_impossible_array_of_a_new_view_is_made_again(folder, tmp_path):
     album = open_album(folder)[:2]
-    describer = Describer(n_words=9, n_colours=0, n_patches=30, grey=True, cache=tmp_path).fit(album)
+    describer = Describer(n_words=9, n_colours=0, n_patches=30, grey=True, cache=tmp_path, network=None).fit(
+        album
+    )
     first = describer.transform(album).bags.views["grey"]
     for path in tmp_path.rglob("*.tagmix"):
         arrays = storage.read(path).arrays
@@ -130,6 +134,7 @@ def test_the_product_and_the_paper_are_described_as_they_say():
         "n_colours": (200, 0),
         "places": (True, False),
         "layout": (True, False),
+        "network": (networks_of("efficientnet-lite2"), ()),
     }
     assert product["n_words"] == product["n_patches"] == 1000
     changed = Describer.paper(nearest=2, n_colours=50).config.settings()

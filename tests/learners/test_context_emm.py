@@ -344,6 +344,17 @@ def test_embeddings_are_read_by_a_gaussian_and_a_scorer_or_not_at_all(embedded):
     assert {("words",), both} <= read <= {("words",), both, ("words", *both)}
 
 
+def test_wide_embeddings_are_no_candidates_unless_there_is_no_other_view():
+    wide, words = np.zeros((3, 1280)), np.ones((3, 2), dtype=int)
+    assert instance_names(Bags({"words": words, "head": wide}, [0, 3])) == ["words"]
+    assert instance_names(Bags({"words": words, "net": wide[:, :512]}, [0, 3])) == [
+        "words",
+        "net",
+        "net:linear",
+    ]
+    assert instance_names(Bags({"head": wide}, [0, 3])) == ["head", "head:linear"]
+
+
 def test_kappa_is_chosen_on_some_pictures_of_many(planted, monkeypatch):
     seen = []
 

@@ -64,7 +64,9 @@ def test_the_journey_never_learns_from_the_test_part(album, monkeypatch):
         "fit",
         lambda s, part, **how: looked_at.update(str(i.image) for i in part) or learn(s, part, **how),
     )
-    run_demo("t", album, Describer(**QUICK), ContextEMM(evidence=0.1), lambda *_: None, n_cases=2)
+    run_demo(
+        "t", album, Describer(**QUICK, network=None), ContextEMM(evidence=0.1), lambda *_: None, n_cases=2
+    )
     assert looked_at == {str(item.image) for item in album.split("train")}
 
 

@@ -1,7 +1,7 @@
 """tagmix annotate: tags for photos and for the regions in them."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -25,8 +25,10 @@ from tagmix.images.sources import Problem
 @click.option("--regions", is_flag=True, help="Also print the regions of each photo.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per photo, each on a line.")
 @click.option(
-    "--network", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
-    help="The network that the model was trained with.  [default: the path at training]",
+    "--network", "networks", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
+    multiple=True,
+    help="The TOML of a network that the model was trained with, if it was moved; may be repeated, in the "
+    "order of training. EfficientNet-Lite needs none.",
 )  # fmt: skip
 @jobs
 @cache
@@ -37,7 +39,7 @@ def command(
     top: int | None,
     regions: bool,
     as_json: bool,
-    network: Path | None,
+    networks: tuple[Path, ...],
     jobs: int,
     cache: Path | None,
     no_cache: bool,
@@ -54,8 +56,8 @@ def command(
       tagmix annotate ~/New --regions -m photos.tagmix
       tagmix annotate ~/New --json -m photos.tagmix > tags.jsonl
     """
-    annotator = with_network(open_annotator(model), network)
-    annotator = annotator.with_(n_jobs=jobs, cache=cache_folder(cache, no_cache))
+    annotator = open_annotator(model).with_(n_jobs=jobs, cache=cache_folder(cache, no_cache))
+    annotator = with_networks(annotator, networks)
     files, problems = all_photos(photos)
     for found in in_parts(annotator, files, top):
         if isinstance(found, Problem):
@@ -90,14 +92,20 @@ def open_annotator(path: Path) -> Annotator:
     return found
 
 
-def with_network(annotator: Annotator, place: Path | None) -> Annotator:
-    """Return the annotator with the network it was trained with, found where it was or at another place."""
-    trained_with = annotator.describer.network
-    if trained_with is not None:
-        return annotator.with_(network=trained_with.found(place))
-    if place is not None:
+def with_networks(annotator: Annotator, places: Sequence[Path]) -> Annotator:
+    """Return the annotator with the networks it was trained with, found where they were or at new places."""
+    networks, folder = annotator.describer.networks, annotator.describer.cache.folder
+    n_tomls = sum(network.published is None for network in networks)
+    if not networks and places:
         raise NetworkError("the model was trained without a network: leave --network out")
-    return annotator
+    if len(places) > n_tomls:
+        raise NetworkError(
+            f"the model was trained with {n_tomls} networks of a TOML, got {len(places)} times --network: "
+            "leave out those of EfficientNet-Lite"
+        )
+    given = iter(places)
+    found = [one.found(None if one.published else next(given, None), folder) for one in networks]
+    return annotator.with_(network=tuple(found))
 
 
 def all_photos(given: tuple[Path, ...]) -> tuple[list[Path], list[str]]:

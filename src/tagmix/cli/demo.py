@@ -53,7 +53,8 @@ def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
             n_jobs=jobs,
             progress=lambda done, of: report_progress("album", done, of),
         )
-        # Drawn textures come from a few generators: one word per patch separates them better (decision 12).
+        # Drawn textures come from a few generators: one word per patch separates them better, also beside
+        # the network (decisions 12 and 14n).
         describer = Describer(nearest=1, cache=out / "cache", n_jobs=jobs)
         model = ContextEMM(n_jobs=-1)
         facts = {

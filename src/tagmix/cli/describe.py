@@ -5,7 +5,15 @@ from typing import Any
 
 import click
 
-from tagmix.cli.options import album_of, check_writable, describer_of, describing, is_stored, report_problems
+from tagmix.cli.options import (
+    album_of,
+    check_writable,
+    describer_of,
+    describing,
+    is_stored,
+    report_networks,
+    report_problems,
+)
 from tagmix.cli.progress import bars
 from tagmix.files import save
 
@@ -22,14 +30,14 @@ from tagmix.files import save
 def command(
     album: str, path: Path, split: str | None, subfolders: bool, captions: bool, **describing: Any
 ) -> None:
-    """Cut every picture of ALBUM into regions, describe them by visual words and write bags into a file.
+    """Cut every picture of ALBUM into regions, describe them by a network and by visual words, write bags.
 
     In Python, ``tagmix.load`` reads the file. ALBUM is as in `tagmix train --help`.
 
     \b
     Examples:
       tagmix describe corel5k:Corel5K --split train --bags corel5k.tagmix
-      tagmix describe ~/Photos --network efficientnet-lite0.toml -b bags.tagmix
+      tagmix describe ~/Photos --network efficientnet-lite2 --network efficientnet-lite1 -b bags.tagmix
       tagmix describe Photos --largest-patch 0.5 --colours 0 --nearest 1 --no-places --no-mirrored -b b.tagmix
     """
     check_writable(path, is_stored)
@@ -37,6 +45,7 @@ def command(
     found = album_of(album, subfolders, captions)
     report_problems(found.problems, "problem", "in the album")
     part = found.split(split) if split else found
+    report_networks(describer.networks, describing["network"])
     with bars() as report_progress:
         describer.fit(part, progress=report_progress)
         described = describer.transform(found, progress=report_progress)

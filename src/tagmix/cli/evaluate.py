@@ -8,7 +8,15 @@ from typing import Any
 import click
 import numpy as np
 
-from tagmix.cli.options import album_of, alone_in, describer_of, describing, plural, report_problems
+from tagmix.cli.options import (
+    album_of,
+    alone_in,
+    describer_of,
+    describing,
+    plural,
+    report_networks,
+    report_problems,
+)
 from tagmix.cli.progress import bars
 from tagmix.comparison.methods import METHODS
 from tagmix.comparison.parts import MAX_ABOUT_BYTES
@@ -98,6 +106,7 @@ def command(
     names = tuple(METHODS) if "all" in learners else tuple(dict.fromkeys(learners))
     about = out / "data" / "album" / "about.json"
     with alone_in(out), bars() as report_progress:
+        report_networks(describer.networks, describing["network"])
         before = _bytes(about)
         seed = describer.config.seed
         data = prepare_album(

@@ -16,7 +16,6 @@ STAGES = {
     "model": "learning tags",
     "truth": "finding the tags of regions",
     "tasks": "measuring",
-    "fetching": "fetching the weights",
     "converting": "converting the network",
     "page": "writing the page",
 }

@@ -5,12 +5,21 @@ from pathlib import Path
 
 import click
 
-from tagmix.cli.options import alone_in, check_writable, is_page, jobs, network, report_problems
+from tagmix.cli.options import (
+    alone_in,
+    check_writable,
+    is_page,
+    jobs,
+    network,
+    networks_named,
+    report_networks,
+    report_problems,
+)
 from tagmix.cli.progress import bars
 from tagmix.comparison.records import Record
 from tagmix.comparison.run import run_all
 from tagmix.errors import AlbumError
-from tagmix.images.network import Network, load_network
+from tagmix.images.network import Network
 from tagmix.report.comparison.files import write_report
 from tagmix.studies.datasets import Sources, further_albums, prepare
 from tagmix.studies.documents import TABLES, commits_of, write_documents
@@ -54,7 +63,7 @@ RICH_TITLE = "EMM with context and other methods"
 @jobs
 def command(
     studies: tuple[str, ...], data: Path | None, albums: tuple[str, ...], out: Path, again: bool,
-    pictures: bool, docs: Path | None, network: Path | None, jobs: int,
+    pictures: bool, docs: Path | None, network: tuple[str, ...], jobs: int,
 ) -> None:  # fmt: skip
     """Repeat the paper's experiments and write a page with the results.
 
@@ -70,15 +79,15 @@ def command(
 
     Without names, all studies are run on the data sets in the folder and on drawn scenes, which are always
     available. The studies of the paper take from minutes to half an hour per data set on two cores, flagship
-    and ablation take 40 minutes. These two describe pictures as `tagmix train` does, and with the network of
-    --network; they use drawn scenes only if there are no photos.
+    and ablation take 40 minutes. These two describe pictures as `tagmix train` does, with the same networks;
+    they use drawn scenes only if there are no photos.
 
     \b
     Examples:
       tagmix reproduce figure3
       tagmix reproduce --data ~/data
       tagmix reproduce figure2 figure3 --album labelme:~/LabelMe --out labelme
-      tagmix reproduce flagship --data ~/data --network efficientnet-lite0.toml --docs docs/reproduce
+      tagmix reproduce flagship --data ~/data --network none --docs docs/reproduce
     """
     chosen = studies or tuple(STUDIES)
     only_rich = all(study in RICH for study in chosen)
@@ -86,7 +95,7 @@ def command(
         docs.mkdir(parents=True, exist_ok=True)
         check_writable(docs / TABLES, is_page)
     with alone_in(out), bars() as report_progress:
-        loaded = _network(network, chosen)
+        loaded = _networks(network, chosen)
         further = further_albums(albums, chosen, data, out)
         sources = Sources(data, further, out, loaded, jobs, report_progress)
         sets = prepare(chosen, sources, lambda name: _left_out(name, data))
@@ -109,14 +118,15 @@ def command(
         click.echo(line)
 
 
-def _network(path: Path | None, studies: Sequence[str]) -> Network | None:
-    """Return the network; print if a study lacks one, or if no study uses it."""
-    used = [study for study in studies if study in RICH]
-    if used and path is None:
-        click.echo(f"{' and '.join(used)} without network features: no --network", err=True)
-    if path is not None and not used:
+def _networks(given: Sequence[str], studies: Sequence[str]) -> tuple[Network, ...]:
+    """Return the networks of the studies; print if no study uses one that is given."""
+    if any(study in RICH for study in studies):
+        networks = networks_named(given)
+        report_networks(networks, given)
+        return networks
+    if given:
         click.echo(f"--network is not used: only {' and '.join(RICH)} read it", err=True)
-    return load_network(path) if path is not None and used else None
+    return ()
 
 
 def _left_out(name: str, data: Path | None) -> None:

@@ -14,6 +14,7 @@ from tagmix.cli.options import (
     describer_of,
     describing,
     is_stored,
+    report_networks,
     report_problems,
 )
 from tagmix.cli.progress import bars
@@ -71,6 +72,7 @@ def command(
     report_problems(found.problems, "problem", "in the album")
     part = training_part(found, split, min_count)
     click.echo(size_of(part, min_count))
+    report_networks(describer.networks, describing["network"])
     model = ContextEMM(context=context, evidence=evidence, random_state=describing["seed"], n_jobs=-1)
     with bars() as report_progress:
         describer.fit(part, progress=report_progress)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tagmix.errors import ParameterError
@@ -19,7 +20,7 @@ class DescriberConfig(Sampling):
     ``vocabulary_pictures`` and ``vocabulary_patches`` are from how many pictures, and patches per picture,
     words are learnt, ``restarts`` the random starts of k-means.
 
-    >>> config = DescriberConfig.of({"n_words": 50, "n_colours": 0})
+    >>> config = DescriberConfig.of({"n_words": 50, "n_colours": 0, "network": None})
     >>> [view.name for view in config.active]  # a layout needs colours
     ['sift', 'place']
     """
@@ -38,8 +39,8 @@ class DescriberConfig(Sampling):
             twice = [name for number, name in enumerate(names) if name in names[:number]]
             if twice:
                 raise ParameterError(
-                    f"the views of {what} must have different names, got {twice[0]!r:.60} twice: rename that "
-                    "output of the network."
+                    f"the views of {what} must have different names, got {twice[0]!r:.60} twice: give that "
+                    "output of the network another name in its TOML, under names."
                 )
 
     @classmethod
@@ -81,9 +82,9 @@ class DescriberConfig(Sampling):
         """Return the view of a class."""
         return next((view for view in self.views if isinstance(view, kind)), None)
 
-    def opened(self) -> "DescriberConfig":
-        """Return the config with the files found that its views need."""
-        return replace(self, views=tuple(view.opened() for view in self.views))
+    def opened(self, folder: Path | None) -> "DescriberConfig":
+        """Return the config with the files found that its views need, or made in this folder."""
+        return replace(self, views=tuple(view.opened(folder) for view in self.views))
 
     def plain(self) -> dict[str, Any]:
         """Return the settings as values that a file holds."""

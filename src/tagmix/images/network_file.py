@@ -3,16 +3,18 @@
 import math
 import re
 import tomllib
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagmix.errors import NetworkError, printable
 from tagmix.storage import read_limited
 
-MAX_TOML_BYTES = 8 * 1024  # ours has 339; reading nested names takes the square of their length
+MAX_TOML_BYTES = 8 * 1024  # ours has 565; reading nested names takes the square of their length
 MAX_SIDE, MAX_MULTIPLE = 2048, 128
 MAX_OUTPUTS, MAX_NAME = 16, 200
+MAX_SPECIAL = 64  # tokens before those of patches
 # Bytes lie between 0 and 255; numbers far beyond that normalise nothing.
 MAX_NUMBER = 1e6
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -25,7 +27,9 @@ class NetworkSettings:
     ``size`` is the root of the input's pixels, sides in the picture's proportion and multiples of
     ``multiple``; or height and width of a network that takes one size only. A channel enters as
     (byte − ``mean``) / ``std``. Maps named in ``regions`` are averaged over regions, outputs named in
-    ``picture`` describe the whole.
+    ``picture`` describe the whole. ``root`` names the outputs whose vectors become signed roots of length 1,
+    ``names`` the views of outputs that are not called like them. ``tokens`` describes outputs that are grids
+    of tokens: ``cls`` special tokens, then one per square of ``patch`` pixels.
     """
 
     sha256: str
@@ -37,6 +41,9 @@ class NetworkSettings:
     layout: str = "NCHW"
     regions: tuple[str, ...] = ()
     picture: tuple[str, ...] = ()
+    root: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    tokens: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _expect(isinstance(self.sha256, str) and bool(_SHA256.fullmatch(self.sha256)), self, "sha256",
@@ -53,14 +60,42 @@ class NetworkSettings:
             )
         _expect(all(number > 0 for number in self.std), self, "std", "above 0")
         _expect(self.layout == "NCHW", self, "layout", '"NCHW", the only one that is read')
-        for name in ("regions", "picture"):
+        self._check_outputs()
+        self._check_tokens()
+
+    def _check_outputs(self) -> None:
+        for name in ("regions", "picture", "root"):
             own = getattr(self, name)
             names = isinstance(own, tuple) and len(own) <= MAX_OUTPUTS and all(map(_is_name, own))
             _expect(names, self, name, f"a list of at most {MAX_OUTPUTS} names of outputs")
             _expect(len(set(own)) == len(own), self, name, "names that differ")
+        _expect(bool(self.outputs), self, "regions", "at least one output, here or in picture")
+        _expect(set(self.root) <= set(self.outputs), self, "root", "outputs that regions or picture name")
+        named = isinstance(self.names, dict) and all(map(_is_name, self.names.values()))
         _expect(
-            bool(self.regions or self.picture), self, "regions", "at least one output, here or in picture"
+            named and set(self.names) <= set(self.outputs), self, "names", "a name for outputs named above"
         )
+
+    def _check_tokens(self) -> None:
+        known = self.tokens
+        if not known:
+            return
+        _expect(isinstance(known, dict) and set(known) == {"cls", "patch"}, self, "tokens",
+                "{cls = …, patch = …}: the number of special tokens, and the side of a patch")  # fmt: skip
+        good = _is_whole(known["patch"], MAX_MULTIPLE) and _is_whole(known["cls"], MAX_SPECIAL, low=0)
+        _expect(good, self, "tokens", f"whole numbers: cls up to {MAX_SPECIAL}, patch up to {MAX_MULTIPLE}")
+        sides = self.size if isinstance(self.size, tuple) else (self.multiple,)
+        _expect(all(side % known["patch"] == 0 for side in sides), self, "tokens",
+                "patches that divide multiple, or both sides of size")  # fmt: skip
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """All outputs that are used, each once."""
+        return tuple(dict.fromkeys((*self.regions, *self.picture)))
+
+    def view_of(self, output: str) -> str:
+        """Return the name of the view that an output becomes."""
+        return self.names.get(output, output)
 
     @classmethod
     def of(cls, given: Any) -> "NetworkSettings":
@@ -131,8 +166,8 @@ def _expect(holds: bool, settings: NetworkSettings, name: str, what: str) -> Non
         )
 
 
-def _is_whole(value: Any, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
+def _is_whole(value: Any, most: int, low: int = 1) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= most
 
 
 def _is_name(value: Any) -> bool:

@@ -76,7 +76,7 @@ def run(
     session: Any, settings: NetworkSettings, batch: NDArray[np.float32], model: Path
 ) -> dict[str, NDArray[Any]]:
     """Return the outputs for one prepared picture by name, their form checked but not their values."""
-    names = list(dict.fromkeys((*settings.regions, *settings.picture)))
+    names = list(settings.outputs)
     try:
         outputs = dict(zip(names, session.run(names, {settings.input: batch}), strict=True))
     except Exception as error:
@@ -86,7 +86,8 @@ def run(
             "set size and multiple in its TOML to what it takes."
         ) from error
     for name, output in outputs.items():
-        _check_output(name, output, (4,) if name in settings.regions else (2, 4))
+        ranks = (4,) if name in settings.regions else (2, 4)
+        _check_output(name, output, (*ranks, 3) if settings.tokens else ranks)
     return outputs
 
 
@@ -126,7 +127,7 @@ def _checked(content: bytes, settings: NetworkSettings, name: str) -> Any:
                 f"the network {name} must be made of operators, it has the function {message.name!r:.60}: "
                 "export it with functions inlined."
             )
-    _expose(proto.graph, (*settings.regions, *settings.picture), name, onnx)
+    _expose(proto.graph, settings.outputs, name, onnx)
     return proto
 
 
@@ -176,14 +177,16 @@ def _check_input(inputs: list[Any], settings: NetworkSettings, name: str) -> Non
 def _check_output(name: str, output: Any, ranks: tuple[int, ...]) -> None:
     shape: tuple[int, ...] = getattr(output, "shape", ())  # a sequence of arrays has none
     dtype = getattr(output, "dtype", np.dtype(object))
-    form = {2: "1 × channels", 4: "1 × channels × rows × columns"}
+    form = {2: "1 × channels", 3: "1 × tokens × channels", 4: "1 × channels × rows × columns"}
+    grid = ", or add tokens = {cls = …, patch = …}" if len(shape) == 3 and 3 not in ranks else ""
     if len(shape) not in ranks or shape[0] != 1 or dtype.kind != "f" or not output.size:
         raise NetworkError(
             f"the network's output {name!r:.60} must be floats of {' or '.join(form[r] for r in ranks)}, got "
-            f"{dtype} of {shape}: name another output."
+            f"{dtype} of {shape}: name another output{grid}."
         )
-    if shape[1] > MAX_CHANNELS or output.size > MAX_NUMBERS:
+    channels = shape[2 if len(shape) == 3 else 1]
+    if channels > MAX_CHANNELS or output.size > MAX_NUMBERS:
         raise NetworkError(
             f"the network's output {name!r:.60} must have at most {MAX_CHANNELS:,} channels and "
-            f"{MAX_NUMBERS:,} numbers, got {shape[1]:,} and {output.size:,}: name a smaller one."
+            f"{MAX_NUMBERS:,} numbers, got {channels:,} and {output.size:,}: name a smaller one."
         )

@@ -61,7 +61,12 @@ class Quantiser:
         """Return a quantiser with its views ready for work."""
         keys = [view.key() for view in config.active if not view.own_cache]
         centres = [words[view.name].centres.tobytes() for view in word_views(config)]
-        return cls(config.opened(), words, cache, key_of(VERSION, config.patch_key(), repr(keys), *centres))
+        return cls(
+            config.opened(cache.folder),
+            words,
+            cache,
+            key_of(VERSION, config.patch_key(), repr(keys), *centres),
+        )
 
     def __call__(self, source: Source) -> QuantisedPicture:
         """Return the arrays of all views of a picture, from the cache where it has them."""

@@ -14,7 +14,8 @@ class Setting(NamedTuple):
 
     ``low`` and ``high`` bound a whole number, ``choices`` are the names allowed, ``option`` is the option of
     the command line (None: it has none) and ``help`` its text. Numbers with ``share`` are above 0 and at
-    most 1. ``file`` is what the command line calls the file of a setting, which the class itself checks.
+    most 1. ``several`` is what the command line calls one value of an option that may be repeated; the class
+    itself checks these.
     """
 
     paper: Any
@@ -22,7 +23,7 @@ class Setting(NamedTuple):
     high: int | None = None
     choices: tuple[str, ...] = ()
     share: bool = False
-    file: str = ""
+    several: str = ""
     option: str | None = None
     help: str = ""
 
@@ -56,7 +57,7 @@ def plain_values(thing: Any) -> dict[str, Any]:
 def check_settings(thing: Any) -> None:
     """Raise ParameterError for a value that is not allowed; a file may hold any."""
     for name, own in settings_of(thing).items():
-        if not about(own).file:
+        if not about(own).several:
             _check(name, getattr(thing, name), own.default, about(own))
 
 

@@ -24,7 +24,7 @@ MAX_NAME = 200
 # Plain numbers only: an object array would be a pickle, and a pickle runs code.
 ITEM_BYTES = {
     dtype: int(dtype[2:])
-    for dtype in ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
+    for dtype in ("<f8", "<f4", "<f2", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
 }
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[./][A-Za-z0-9_]+)*")

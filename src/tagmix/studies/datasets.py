@@ -51,7 +51,7 @@ class Sources:
     data: Path | None
     albums: dict[str, Album]
     out: Path
-    network: Network | None
+    networks: tuple[Network, ...]
     n_jobs: int
     report_progress: Progress
 
@@ -76,7 +76,7 @@ class Sources:
 
     def described(self, name: str, album: Album, *, seeds: int = 1, **how: Any) -> DataSet:
         """Return an album described and stored under this name."""
-        describer = Describer(cache=self.out / "cache", n_jobs=self.n_jobs, **how)
+        describer = Describer(cache=self.out / "cache", n_jobs=self.n_jobs, **{"network": None, **how})
         return prepare_album(
             self.out / "data", name, album, describer, seeds=seeds, progress=self.report_progress
         )
@@ -104,7 +104,7 @@ def prepare(studies: Sequence[str], sources: Sources, left_out: Callable[[str], 
             sets[name] = sources.described(name, album, **ONE_WORD)
         if rich and (drawn or name != "scenes"):
             full = rich_name(name)
-            sets[full] = sources.described(full, album, seeds=SEEDS, network=sources.network)
+            sets[full] = sources.described(full, album, seeds=SEEDS, network=sources.networks)
         for segmenter in OTHER_SEGMENTERS.get(name, ()) if "ablation" in rich else ():
             full = rich_name(name, segmenter)
             sets[full] = sources.described(full, album, segmenter=segmenter)

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -54,8 +55,11 @@ class View:
         """Return the settings as values that a file holds."""
         return plain_values(self)
 
-    def opened(self) -> Self:
-        """Return the view ready for work, files that it needs found and checked; called once per run."""
+    def opened(self, folder: Path | None) -> Self:
+        """Return the view ready for work, files that it needs found and checked; called once per run.
+
+        ``folder`` is where files that can be made again are kept, None for a temporary place.
+        """
         return self
 
     @property
@@ -169,4 +173,4 @@ def count_words(described: Sequence[QuantisedPicture], name: str, width: int) ->
 
 def stack(described: Sequence[QuantisedPicture], name: str) -> NDArray[np.float32]:
     """Return an array of all pictures below each other: rows of regions, or one row per picture."""
-    return np.vstack([picture.arrays[name] for picture in described])
+    return np.vstack([picture.arrays[name] for picture in described], dtype=np.float32)

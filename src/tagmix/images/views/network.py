@@ -1,94 +1,109 @@
-"""A network's features: maps averaged over regions, and vectors of whole pictures."""
+"""Features of networks: maps averaged over regions, and vectors of whole pictures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from tagmix.images.cache import Arrays, Form
-from tagmix.images.network import Network, load_network
+from tagmix.images.network import AUTO, Network, networks_of
 from tagmix.images.picture import QuantisedPicture, SampledPicture
 from tagmix.images.settings import setting
 from tagmix.images.views.base import View, Vocabularies, stack
 
 # Part of every cache key: raise it when the same network would give other numbers.
-VERSION = "network 2"
+VERSION = "network 3"
 REGIONS, PICTURE = "network.regions", "network.picture"  # names of arrays, with their number
 
 
 @dataclass(frozen=True)
 class NetworkView(View):
-    """The outputs of an ONNX network; its matrices have the names of the outputs."""
+    """The outputs of ONNX networks; each is a matrix of the name that its network gives it."""
 
     name: ClassVar[str] = "network"
     own_cache: ClassVar[bool] = True
 
-    network: Network | None = setting(  # noqa: RUF009 (a field, as for the other views)
-        None, file="FILE.toml", option="--network",
-        help="Describe pictures by this network too (see `tagmix network --help`).",
+    network: tuple[Network, ...] = setting(
+        (), several="NETWORK", option="--network",
+        help="Describe pictures by this network too: efficientnet-lite2 (the default if it is installed), "
+        "efficientnet-lite1, a TOML that describes another (see `tagmix network --help`), or none; may be "
+        "repeated.",
     )  # fmt: skip
 
     @classmethod
     def create(cls, **settings: Any) -> Self:
-        """Return the view of a network, or of the TOML that describes one."""
-        network: Any = settings.get("network")
-        known = network is None or isinstance(network, Network)
-        return cls(network if known else load_network(network))
+        """Return the view of networks: names, TOMLs or ``Network``; the default one if none is named."""
+        return cls(networks_of(settings.get("network", AUTO)))
 
     @classmethod
     def from_plain(cls, kept: Any) -> Self:
-        """Return the view with the network's settings checked; no file is opened yet."""
-        return cls(None if kept["network"] is None else Network.of(kept["network"]))
+        """Return the view with the networks' settings checked; no file is opened yet."""
+        own = kept["network"] or []
+        # A file of an earlier version has one network, not a list.
+        return cls(tuple(Network.of(one) for one in ([own] if isinstance(own, dict) else own)))
 
     def plain(self) -> dict[str, Any]:
-        """Return all that a file keeps of the network: not the weights."""
-        return {"network": None if self.network is None else self.network.plain()}
+        """Return all that a file keeps of the networks: not the weights."""
+        return {"network": [network.plain() for network in self.network]}
 
-    def opened(self) -> Self:
-        """Return the view with the network's file found and checked."""
-        return self if self.network is None else replace(self, network=self.network.found())
+    def opened(self, folder: Path | None) -> Self:
+        """Return the view with the networks' files found and checked, or made in this folder."""
+        return replace(self, network=tuple(network.found(folder=folder) for network in self.network))
 
     @property
     def on(self) -> bool:
         """Whether there is a network."""
-        return self.network is not None
-
-    @property
-    def _own(self) -> Network:
-        assert self.network is not None
-        return self.network
+        return bool(self.network)
 
     def key(self) -> str:
-        """Return the network's settings, which hold the digest of its weights."""
-        return f"{VERSION} {self._own.settings!r}"
+        """Return the networks' settings, which hold the digests of their weights."""
+        return f"{VERSION} {[network.settings for network in self.network]!r}"
 
     def region_names(self) -> tuple[str, ...]:
-        """Return the names of the maps."""
-        return () if self.network is None else self.network.settings.regions
+        """Return the names of the views of regions."""
+        return tuple(one.settings.view_of(name) for one in self.network for name in one.settings.regions)
 
     def picture_names(self) -> tuple[str, ...]:
-        """Return the names of the outputs for whole pictures."""
-        return () if self.network is None else self.network.settings.picture
+        """Return the names of the views of whole pictures."""
+        return tuple(one.settings.view_of(name) for one in self.network for name in one.settings.picture)
 
     def widths(self, words: Vocabularies) -> dict[str, int]:
-        """Return the channels of each map."""
-        return dict(self._own.widths)
+        """Return the channels of each view of regions."""
+        known = self.network
+        return {one.settings.view_of(name): width for one in known for name, width in one.widths.items()}
 
     def form(self, n_patches: int, n_regions: int, words: Vocabularies) -> Form:
-        """Return one row per region of each map, and one vector per output for whole pictures."""
-        float32, maps, vectors = np.dtype(np.float32), self._own.widths, self._own.picture_widths
+        """Return one row per region of each map, and one vector per output for whole pictures.
+
+        Signed roots lie between −1 and 1, where float16 is exact to 0.0005.
+        """
+
+        def kind(network: Network, name: str) -> Any:
+            return np.dtype(np.float16 if name in network.settings.root else np.float32)
+
+        maps = [
+            (kind(one, name), (n_regions, width))
+            for one in self.network
+            for name, width in one.widths.items()
+        ]
+        vectors = [
+            (kind(one, name), (width,)) for one in self.network for name, width in one.picture_widths.items()
+        ]
         return {
-            **{f"{REGIONS}.{i}": (float32, (n_regions, width)) for i, width in enumerate(maps.values())},
-            **{f"{PICTURE}.{i}": (float32, (width,)) for i, width in enumerate(vectors.values())},
+            **{f"{REGIONS}.{i}": form for i, form in enumerate(maps)},
+            **{f"{PICTURE}.{i}": form for i, form in enumerate(vectors)},
         }
 
     def describe(self, picture: SampledPicture, words: Vocabularies) -> Arrays:
         """Return the features of a picture and of its regions."""
-        found = self._own.describe(picture.pixels, picture.labels)
+        found = [network.describe(picture.pixels, picture.labels) for network in self.network]
+        rows = [array for one in found for array in one.regions]
+        vectors = [array for one in found for array in one.picture]
         return {
-            **{f"{REGIONS}.{i}": rows for i, rows in enumerate(found.regions)},
-            **{f"{PICTURE}.{i}": vector for i, vector in enumerate(found.picture)},
+            **{f"{REGIONS}.{i}": own for i, own in enumerate(rows)},
+            **{f"{PICTURE}.{i}": own for i, own in enumerate(vectors)},
         }
 
     def sound(self, arrays: Arrays, words: Vocabularies) -> bool:

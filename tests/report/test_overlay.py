@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import label, zoom
 
-from tagmix.report.outline import outline, simplify, smooth
+from tagmix.images.outline import outline, simplify, smooth
 from tagmix.report.overlay import LENGTHS, Mark, label_spot, merge, overlay, shorten, text_width
 
 SMOOTHED = ((0.0, 0), (0.4, 4), (2.0, 9))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
-from tagmix.report.outline import Drawn, Labels, Outlines, outline
+from tagmix.images.outline import Drawn, Labels, Outlines, outline
 
 TOLERANCE = 0.4  # how far simplifying may move a line, in pixels of the page
 REACH = 4  # how far to either side a point is averaged: it takes the steps of the pixels out of a line
@@ -119,12 +119,7 @@ def text_width(text: str) -> float:
 
 
 def _rings(outlines: Outlines, region: int, scale: tuple[float, float]) -> str:
-    drawn = []
-    for ring in outlines.rings[region]:
-        lines = ((outlines.arcs[arc].line, forwards) for arc, forwards in ring)
-        points = np.vstack([(line if forwards else line[::-1])[:-1] for line, forwards in lines])
-        drawn.append(f"{_open(points, scale)}Z")
-    return "".join(drawn)
+    return "".join(f"{_open(points, scale)}Z" for points in outlines.points(region))
 
 
 def _open(points: Drawn, scale: tuple[float, float]) -> str:

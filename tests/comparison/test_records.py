@@ -127,7 +127,8 @@ def test_the_first_places_of_a_record_count_as_whole_rankings_do(n_tags, seed, s
 @settings(max_examples=12, deadline=None)
 def test_places_of_regions_count_as_whole_rankings_of_regions_do(n_tags, seed):
     rng = np.random.default_rng(seed)
-    truth, scores = rng.integers(-1, n_tags, 30), rng.integers(0, 4, (30, n_tags)).astype(float)
+    truth, scores = rng.integers(-1, n_tags, 30), rng.integers(1, 5, (30, n_tags)).astype(float)
+    scores /= scores.sum(axis=1, keepdims=True)
     picture = np.sort(rng.integers(0, 6, 30))
     own = ranks_of(scores, truth).tolist()
     regions = RegionRanks(picture[truth >= 0].tolist(), own, [1] * len(own))
@@ -252,7 +253,7 @@ def test_a_missing_or_an_unknown_field_is_refused(file, where):
         (("regions", "picture"), [0, 0, 2]),  # there are two pictures
         (("regions", "picture"), [0, 0, 10**12]),  # memory for as many would be asked for
         (("regions", "free"), [0, 1, 1]),  # places are counted from 1
-        (("regions", "captioned"), [1, 1, 4]),
+        (("regions", "captioned"), [1, 1, 5]),  # three tags, and none of them
         (("regions", "free"), [1, 1]),
         (("regions",), {"picture": [], "free": [], "captioned": []}),  # None says that
         (("probabilities", "pairs"), [3, 0, 0, 0, 0, 1, 0, 0, 0, 1]),  # there are six pairs

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tagmix.comparison import records
 from tagmix.comparison.measure import ranks_of
-from tagmix.comparison.records import LONGEST, Probabilities, Record, RecordError, RegionRanks, Task
+from tagmix.comparison.records import LONGEST, Level, Probabilities, Record, RecordError, RegionRanks, Task
 from tagmix.evaluation.blocks import quotient
 from tagmix.evaluation.metrics import top_k_accuracy, top_tags
 from tagmix.evaluation.top_k import region_parts, top_k_parts
@@ -20,7 +20,7 @@ TASK = Task("an album", "EMM_d", ("sift", "colour"), 2, {"tags": 100})
 # Of six pairs, four are called 5 % sure, one 50 and one 100 %; three of the six are true
 SAID = Probabilities(
     [4, 0, 0, 0, 0, 1, 0, 0, 0, 1], [0.2, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0],
-    [1, 0, 0, 0, 0, 1, 0, 0, 0, 1], [[2], []],
+    [1, 0, 0, 0, 0, 1, 0, 0, 0, 1], [[2], []], [Level(0.5, 1, 0.6, 1, 1)],
 )  # fmt: skip
 
 
@@ -267,6 +267,13 @@ def test_a_missing_or_an_unknown_field_is_refused(file, where):
         (("probabilities", "shown", 0), [3]),
         (("probabilities", "shown", 0), [1, 1]),
         (("probabilities", "more"), 1),
+        (("probabilities", "levels", 0, "right"), 2),  # of one that is shown
+        (("probabilities", "levels", 0, "none"), 3),
+        (("probabilities", "levels", 0, "expected"), 1.5),
+        (("probabilities", "levels", 0, "asked"), 1.0),
+        (("probabilities", "levels", 0, "shown"), 1.0),
+        (("probabilities", "levels", 0, "more"), 1),
+        (("probabilities", "levels"), [[0.5, 1, 0.6, 1, 1]]),
         (("metrics", "top_k_accuracy"), "0.5"),
         (("metrics", "top_k_accuracy"), 10**400),  # no float holds it
         (("seconds", "fit"), -(10**400)),

@@ -184,6 +184,15 @@ def test_each_region_is_one_path_with_its_tooltip_and_each_thing_has_one_tag():
     assert set(re.findall(r"[ML]([\d.]+) ", parts["line"][0].get("d"))) == {"320.0"}
 
 
+def test_regions_that_are_none_of_the_tags_have_faint_lines_between_them_and_no_tag():
+    labels = np.repeat(np.repeat([[0, 1, 2, 3]], 60, axis=0), 40, axis=1)
+    root, parts = drawn(labels, marks("sky", "", "!", ""))
+    assert [e.text for e in root if e.tag == "text"] == ["sky", "✗"]
+    (inner,) = (e for e in root if e.get("class") == "inner")
+    assert set(re.findall(r"[ML]([\d.]+) ", parts["line"][0].get("d"))) == {"120.0"}
+    assert set(re.findall(r"[ML]([\d.]+) ", inner.get("d"))) == {"240.0", "360.0"}
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_every_tag_in_a_picture_stands_in_its_region_and_on_no_other_tag(seed):
     labels = blobs(seed, 120, 160, 9)

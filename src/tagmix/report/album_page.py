@@ -91,7 +91,7 @@ def _pictures(r: AlbumResults) -> str:
         "tag on hover. "
     )
     if any(not region.tags for case in r.cases for region in case.annotation.regions):
-        legend += f"A region without a tag and with a faint outline is {NONE}. "
+        legend += f"Regions without a tag are {NONE}; the lines between them are faint. "
     if any(any(case.truth) for case in r.cases):
         legend += "✗ marks a region with another true tag. "
     legend += "The bars are the probabilities of the tags: bold tags are shown"

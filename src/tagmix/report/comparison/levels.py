@@ -42,7 +42,7 @@ def _reached(sample: MethodSample, asked: float) -> Reached:
 
 
 def _unreached(n_models: int) -> str:
-    return f"out of reach of {n_models} trained {'model' if n_models == 1 else 'models'}" if n_models else ""
+    return f"out of reach of {n_models} model{'s' * (n_models > 1)}" if n_models else ""
 
 
 def _cells(found: Reached) -> list[Cell]:

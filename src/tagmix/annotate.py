@@ -9,11 +9,13 @@ from tagmix import annotator_files
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.datasets import Album
-from tagmix.errors import AlbumError
+from tagmix.errors import AlbumError, ParameterError
 from tagmix.evaluation.metrics import check_k, top_tags
 from tagmix.images.describe import Described, Describer, Progress
 from tagmix.images.picture import QuantisedPicture
+from tagmix.images.polygons import Polygon
 from tagmix.images.sources import Problem, Source, check_sources, name_of
+from tagmix.learners.base import best_region_tags, none_shares
 from tagmix.learners.context_emm import ContextEMM
 from tagmix.learners.mixture import MixtureEstimator
 
@@ -30,11 +32,18 @@ class Guess(NamedTuple):
 
 
 class Region(NamedTuple):
-    """A region: its best tags with their shares, its box (x, y, width, height) and area as shares."""
+    """A region: its best tags with their shares, its box (x, y, width, height) and area as shares.
+
+    A region of which none of the tags holds more than the best tag has no tags; ``none`` is that share.
+    ``polygons`` is its outline, points (x, y) as shares of the picture: per polygon its outer ring, then
+    its holes.
+    """
 
     tags: tuple[tuple[str, float], ...]
     box: tuple[float, float, float, float]
     area: float
+    none: float = 0.0
+    polygons: tuple[Polygon, ...] = ()
 
 
 class Annotation(NamedTuple):
@@ -83,51 +92,68 @@ class Annotator:
         k: int = 5,
         region_k: int = 3,
         *,
+        precision: float | None = None,
         progress: Progress | None = None,
     ) -> Iterator[Annotation | Problem]:
         """Yield, for each source in order, an annotation with its k best tags, or why there is none.
 
         A source is a path, the bytes of a picture file, or ``PictureBytes`` (a name and bytes). Pictures are
         described in parallel if the describer has several processes. Memory does not grow with their number.
+        ``precision`` shows as many tags as possible of which this share is expected to be right.
         ``progress`` is called with ("pictures", done, of).
         """
         check_sources(sources)
         check_k(k)
         check_k(region_k)
+        self.check_precision(precision)
         for start in range(0, len(sources), CHUNK):
             part = sources[start : start + CHUNK]
             report = None if progress is None else _shifted(progress, start, len(sources))
             found = self.describer.describe(part, progress=report)
             pictures = [one for one in found if not isinstance(one, Problem)]
             names = [name_of(source) for source in part]
-            annotated = iter(self._annotate(pictures, k, region_k) if pictures else ())
+            annotated = iter(self._annotate(pictures, k, region_k, precision) if pictures else ())
             for name, one in zip(names, found, strict=True):
                 yield one if isinstance(one, Problem) else Annotation(name, *next(annotated))
 
     def _annotate(
-        self, described: list[QuantisedPicture], k: int, region_k: int
+        self, described: list[QuantisedPicture], k: int, region_k: int, precision: float | None
     ) -> Iterator[tuple[tuple[Guess, ...], tuple[Region, ...]]]:
         bags = self.describer.bags_of(described, [str(n) for n in range(len(described))])
         probability, shares = _predict(self.model, bags)
-        shown, order = _shown(self.model, probability), top_tags(probability, k)
-        best, names = top_tags(shares, region_k), self.model.tag_names_
+        shown, order = _shown(self.model, probability, precision), top_tags(probability, k)
+        best, none, names = best_region_tags(shares, region_k), none_shares(shares), self.model.tag_names_
+
+        def region(picture: QuantisedPicture, i: int, row: int) -> Region:
+            tags = tuple((names[c], float(shares[row, c])) for c in best[row] if c >= 0)
+            return Region(tags, *picture.box_of(i), float(none[row]), picture.polygons_of(i))
+
         for n, picture in enumerate(described):
             guesses = (Guess(names[c], float(probability[n, c]), bool(shown[n, c])) for c in order[n])
-            rows = range(int(bags.offsets[n]), int(bags.offsets[n + 1]))
-            regions = (
-                Region(tuple((names[c], float(shares[r, c])) for c in best[r]), *picture.box_of(i))
-                for i, r in enumerate(rows)
-            )
+            first = int(bags.offsets[n])
+            regions = (region(picture, i, first + i) for i in range(picture.n_regions))
             yield tuple(guesses), tuple(regions)
 
-    def judge(self, bags: Bags) -> tuple[Floats, Floats]:
+    def judge(self, bags: Bags, precision: float | None = None) -> tuple[Floats, Floats]:
         """Return the probability of each tag and whether it is worth showing, pictures × tags.
 
-        A model that was trained on too few pictures to be calibrated gives its shares instead, and shows
-        the tags that hold more than an even share of the regions.
+        ``precision`` is as in ``annotate``. A model that was trained on too few pictures to be calibrated
+        gives its shares instead, and shows the tags that hold more than an even share of the regions.
         """
+        self.check_precision(precision)
         probability = _probability(self.model, bags)
-        return probability, _shown(self.model, probability)
+        return probability, _shown(self.model, probability, precision)
+
+    def check_precision(self, precision: float | None) -> None:
+        """Raise ParameterError if the model cannot be asked for this precision; None is always possible."""
+        if precision is None:
+            return
+        if self.model.calibration_ is None:
+            raise ParameterError(
+                "a precision needs calibrated probabilities, and this model has none, for too few pictures: "
+                "train it on more, or ask for a number of tags."
+            )
+        self.model.calibration_.threshold(precision)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write describer and model into one file, safe to open from any source; ``tagmix.load`` reads it."""
@@ -188,9 +214,9 @@ def _predict(model: MixtureEstimator, bags: Bags) -> tuple[Floats, Floats]:
     return model.predict_both(bags)
 
 
-def _shown(model: MixtureEstimator, probability: Floats) -> Any:
+def _shown(model: MixtureEstimator, probability: Floats, precision: float | None) -> Any:
     known = model.calibration_
-    return probability > 1 / probability.shape[1] if known is None else probability >= known.thresholds
+    return probability > 1 / probability.shape[1] if known is None else known.shown(probability, precision)
 
 
 def _shifted(progress: Progress, start: int, total: int) -> Progress:

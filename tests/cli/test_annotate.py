@@ -129,3 +129,46 @@ def test_a_folder_without_photos_is_refused_in_one_line(
 ) -> None:
     assert run(["annotate", str(tmp_path), "-m", str(model)]) == 1
     assert "must have photos below it" in one_line_error(capsys)
+
+
+def shown(found: str) -> list[tuple[str, float]]:
+    return [
+        (tag["tag"], tag["probability"]) for line in found.splitlines() for tag in json.loads(line)["tags"]
+    ]
+
+
+def test_a_precision_shows_the_tags_above_its_threshold(
+    album: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask = ["annotate", str(album / "images"), "-m", str(model), "--json", *ALONE]
+    found = {}
+    for precision in ("0.4", "0.6"):
+        assert run([*ask, "--precision", precision]) == 0
+        found[precision] = shown(capsys.readouterr().out)
+    assert len(found["0.4"]) > len(found["0.6"]) > 0
+    calibration = tagmix.load(model).model.calibration_
+    for precision, tags in found.items():
+        assert min(p for _, p in tags) >= calibration.threshold(float(precision)) - 1e-4
+    assert set(found["0.6"]) < set(found["0.4"])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--precision", "0.999"], "a precision of 0.999 is out of reach"),
+        (["--precision", "80"], "a precision must be between 0 and 1, got 80"),
+    ],
+)
+def test_a_precision_that_cannot_be_had_is_refused_in_one_line(
+    album: Path, model: Path, given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["annotate", str(album / "images" / "0000.jpg"), "-m", str(model), *given, *ALONE]) == 1
+    assert said in one_line_error(capsys)
+
+
+def test_a_precision_and_a_number_of_tags_exclude_each_other(
+    album: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask = ["annotate", str(album / "images"), "-m", str(model), "--precision", "0.5", "--top", "3", *ALONE]
+    assert run(ask) != 0
+    assert "exclude each other" in capsys.readouterr().err

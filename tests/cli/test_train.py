@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,6 +45,17 @@ def test_training_says_how_well_held_out_pictures_are_ranked(
     said = capsys.readouterr()
     assert "top-5 accuracy, cross-validated" in said.out
     assert "always the most frequent tags" in said.out
+    numbers = (
+        r"shown tags: expected precision 0\.\d\d, cross-validated (0\.\d\d), recall (0\.\d\d); (\d+)% of pic"
+    )
+    (found,) = re.findall(numbers, said.out)
+    outcome = tagmix.load(path).model.calibration_.outcome
+    expected = (
+        outcome.right / outcome.shown,
+        outcome.right / outcome.given,
+        100 * outcome.tagged / outcome.pictures,
+    )
+    assert found == (f"{expected[0]:.2f}", f"{expected[1]:.2f}", f"{expected[2]:.0f}")
     assert lines(said.out)[-1] == str(path)
     assert said.err == ""  # no bars in a pipe
 

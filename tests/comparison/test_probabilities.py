@@ -7,9 +7,10 @@ from sklearn.base import BaseEstimator
 from tagmix.comparison import methods
 from tagmix.comparison.measure import measured, probabilities_of
 from tagmix.comparison.methods import Frequency
-from tagmix.comparison.records import Record
+from tagmix.comparison.records import LEVELS, Record
 from tagmix.comparison.run import run_all
 from tagmix.evaluation.metrics import calibration_error
+from tagmix.learners.shown import NEVER, PERCENTS
 from tests.comparison.conftest import planted_part
 from tests.comparison.test_run import in_the_comparison, tasks
 
@@ -70,3 +71,25 @@ def test_what_the_calibrated_model_says_is_kept_and_comes_back(home):
     assert record.probabilities.bins.error == pytest.approx(expected, rel=1e-9)
     shown = [np.flatnonzero(row).tolist() for row in learner.predict(part.test)]
     assert record.probabilities.shown == shown
+    check_levels(record.probabilities.levels, learner, part.test)
+
+
+def check_levels(levels, learner, test):
+    """Compare with tags counted one by one."""
+    assert [level.asked for level in levels] == list(LEVELS)[: len(levels)]
+    assert len(levels) >= 2
+    p, truth = learner.predict_marginals(test), test.captions.toarray() > 0
+    for level in levels:
+        shown = p >= learner.calibration_.threshold(level.asked)
+        np.testing.assert_array_equal(shown, learner.predict(test, precision=level.asked))
+        assert (level.shown, level.right) == (shown.sum(), (shown & truth).sum())
+        assert level.expected == pytest.approx(p[shown].sum())
+        assert level.none == sum(not row.any() for row in shown)
+
+
+def test_a_precision_out_of_reach_and_those_above_it_are_left_out(part):
+    learner = methods.CalibratedEMM(learning="likelihood").fit(part.train)
+    own = learner.calibration_
+    learner.calibration_ = own._replace(level_thresholds=np.where(PERCENTS <= 0.65, 0.5, NEVER))
+    assert [level.asked for level in probabilities_of(learner, part.test).levels] == [0.5, 0.6]
+    assert probabilities_of(Says().fit(part.train), part.test).levels == []

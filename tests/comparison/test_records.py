@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tagmix.comparison import records
 from tagmix.comparison.measure import ranks_of
-from tagmix.comparison.records import LONGEST, Probabilities, Record, RecordError, RegionRanks, Task
+from tagmix.comparison.records import LONGEST, Level, Probabilities, Record, RecordError, RegionRanks, Task
 from tagmix.evaluation.blocks import quotient
 from tagmix.evaluation.metrics import top_k_accuracy, top_tags
 from tagmix.evaluation.top_k import region_parts, top_k_parts
@@ -20,7 +20,7 @@ TASK = Task("an album", "EMM_d", ("sift", "colour"), 2, {"tags": 100})
 # Of six pairs, four are called 5 % sure, one 50 and one 100 %; three of the six are true
 SAID = Probabilities(
     [4, 0, 0, 0, 0, 1, 0, 0, 0, 1], [0.2, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0],
-    [1, 0, 0, 0, 0, 1, 0, 0, 0, 1], [[2], []],
+    [1, 0, 0, 0, 0, 1, 0, 0, 0, 1], [[2], []], [Level(0.5, 1, 0.6, 1, 1)],
 )  # fmt: skip
 
 
@@ -127,7 +127,8 @@ def test_the_first_places_of_a_record_count_as_whole_rankings_do(n_tags, seed, s
 @settings(max_examples=12, deadline=None)
 def test_places_of_regions_count_as_whole_rankings_of_regions_do(n_tags, seed):
     rng = np.random.default_rng(seed)
-    truth, scores = rng.integers(-1, n_tags, 30), rng.integers(0, 4, (30, n_tags)).astype(float)
+    truth, scores = rng.integers(-1, n_tags, 30), rng.integers(1, 5, (30, n_tags)).astype(float)
+    scores /= scores.sum(axis=1, keepdims=True)
     picture = np.sort(rng.integers(0, 6, 30))
     own = ranks_of(scores, truth).tolist()
     regions = RegionRanks(picture[truth >= 0].tolist(), own, [1] * len(own))
@@ -252,7 +253,7 @@ def test_a_missing_or_an_unknown_field_is_refused(file, where):
         (("regions", "picture"), [0, 0, 2]),  # there are two pictures
         (("regions", "picture"), [0, 0, 10**12]),  # memory for as many would be asked for
         (("regions", "free"), [0, 1, 1]),  # places are counted from 1
-        (("regions", "captioned"), [1, 1, 4]),
+        (("regions", "captioned"), [1, 1, 5]),  # three tags, and none of them
         (("regions", "free"), [1, 1]),
         (("regions",), {"picture": [], "free": [], "captioned": []}),  # None says that
         (("probabilities", "pairs"), [3, 0, 0, 0, 0, 1, 0, 0, 0, 1]),  # there are six pairs
@@ -266,6 +267,13 @@ def test_a_missing_or_an_unknown_field_is_refused(file, where):
         (("probabilities", "shown", 0), [3]),
         (("probabilities", "shown", 0), [1, 1]),
         (("probabilities", "more"), 1),
+        (("probabilities", "levels", 0, "right"), 2),  # of one that is shown
+        (("probabilities", "levels", 0, "none"), 3),
+        (("probabilities", "levels", 0, "expected"), 1.5),
+        (("probabilities", "levels", 0, "asked"), 1.0),
+        (("probabilities", "levels", 0, "shown"), 1.0),
+        (("probabilities", "levels", 0, "more"), 1),
+        (("probabilities", "levels"), [[0.5, 1, 0.6, 1, 1]]),
         (("metrics", "top_k_accuracy"), "0.5"),
         (("metrics", "top_k_accuracy"), 10**400),  # no float holds it
         (("seconds", "fit"), -(10**400)),

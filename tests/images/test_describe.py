@@ -162,6 +162,13 @@ def spoil_words(arrays):
     yield {**arrays, "boxes": arrays["boxes"][:, :4]}
     yield {**arrays, "boxes": np.full_like(arrays["boxes"], np.nan)}
     yield {**arrays, "boxes": arrays["boxes"] + 1}
+    yield {**arrays, "points": arrays["points"][:-1]}
+    yield {**arrays, "points": arrays["points"].astype(np.int64)}
+    yield {**arrays, "points": arrays["points"].ravel()}
+    yield {**arrays, "sizes": arrays["sizes"][::-1]}
+    yield {**arrays, "sizes": arrays["sizes"][:-1]}
+    yield {**arrays, "sizes": arrays["sizes"] + np.array([[1, 0]], np.uint32)}
+    yield {name: array for name, array in arrays.items() if name != "sizes"}
     yield {**arrays, "more": arrays["region"]}
     yield {"sift": arrays["sift"]}
     yield {}
@@ -187,7 +194,7 @@ def spoil_centres(arrays):
 @pytest.mark.parametrize(
     ("names", "spoil"),
     [
-        ({"sift", "colour", "place", "region", "boxes"}, spoil_words),
+        ({"sift", "colour", "place", "region", "boxes", "points", "sizes"}, spoil_words),
         ({"sift", "colour"}, spoil_examples),
         ({"centres"}, spoil_centres),
     ],

@@ -7,16 +7,16 @@ from scipy.special import expit
 from tagmix import EMM, Bags
 from tagmix.evaluation.folds import grouped_folds
 from tagmix.learners import emm
-from tagmix.learners.calibrate import (
-    FOLDS,
-    SHOWN_PRECISION,
-    SMALLEST_SCORE,
-    fit_calibration,
-    log_scores,
-    precise_threshold,
-)
+from tagmix.learners.calibrate import FOLDS, SMALLEST_SCORE, fit_calibration, log_scores
 from tagmix.learners.logistic import fit_tag_logistic
 from tagmix.learners.rare_tags import rare_tag_weights_of
+from tagmix.learners.shown import (
+    SHOWN_PRECISION,
+    level_thresholds,
+    outcome_of,
+    precise_threshold,
+    shown_tags,
+)
 
 LIMIT = 0.03
 
@@ -89,7 +89,7 @@ def test_a_better_score_never_makes_a_tag_less_probable(fresh):
 def test_thresholds_show_better_tags_than_five_for_everyone(uncertain, model, fresh):
     p, raw, truth = fresh
     shown = model.predict(uncertain[800:]).astype(bool)
-    np.testing.assert_array_equal(shown, p >= model.calibration_.thresholds)
+    np.testing.assert_array_equal(shown, shown_tags(p, model.calibration_.thresholds))
     assert truth[shown].mean() > SHOWN_PRECISION - 0.05
     five = np.zeros_like(truth)
     np.put_along_axis(five, np.argsort(-raw, axis=1)[:, :5], True, axis=1)
@@ -165,6 +165,8 @@ def test_the_calibration_is_made_of_its_parts_and_p_is_cross_fitted():
     np.testing.assert_array_equal(found.probabilities(features), whole.probabilities(features))
     assert found.thresholds.tolist() == [precise_threshold(SHOWN_PRECISION, p, tags)] * 4
     np.testing.assert_array_equal(found.rare_tag_weights, rare_tag_weights_of(p, tags, 5))
+    np.testing.assert_array_equal(found.level_thresholds, level_thresholds(p, tags))
+    assert found.outcome == outcome_of(p, tags, found.thresholds)
 
 
 def test_a_frequent_tag_is_more_probable_than_a_rare_one_at_the_same_score():
@@ -197,7 +199,7 @@ def test_scores_that_hardly_differ_still_give_probabilities():
         rng = np.random.default_rng(seed)
         scores = 0.25 + 1e-12 * rng.random((12, 4))
         found = calibrated(scores, (rng.random((12, 4)) < 0.4).astype(float))
-        assert all(np.isfinite(part).all() for part in (*found.logistic, *found[1:]))
+        assert all(np.isfinite(part).all() for part in (*found.logistic, *found[1:4]))
         assert np.all(np.diff(found.logistic.knots) >= 0)
 
 
@@ -216,33 +218,6 @@ def test_strong_scores_are_as_right_as_they_state(signal):
     tags = (rng.random(logits.shape) < expit(logits)).astype(float)
     p = calibrated(scores[:1000], tags[:1000]).probabilities(log_scores(scores[1000:]))
     assert p.mean() == pytest.approx(tags[1000:].mean(), rel=0.05)
-
-
-@pytest.mark.parametrize("precision", [0.2, 0.7])
-def test_the_precise_threshold_has_the_best_f1_of_all_that_are_precise(precision):
-    rng = np.random.default_rng(7)
-    p = np.round(rng.random((50, 8)) ** 2, 2)  # with ties
-    tags = (rng.random(p.shape) < p).astype(float)
-    found = precise_threshold(precision, p, tags)
-
-    def f1(t):
-        return 2 * tags[p >= t].sum() / ((p >= t).sum() + tags.sum())
-
-    precise = [t for t in np.unique(p) if tags[p >= t].mean() >= precision]
-    assert tags[p >= found].mean() >= precision
-    assert f1(found) == max(f1(t) for t in precise)
-    assert precise_threshold(1.0, p, np.zeros_like(p)) == p.max()
-
-
-def test_equal_probabilities_are_shown_together():
-    p, tags = np.array([[0.9, 0.5, 0.5]]), np.array([[1.0, 1.0, 0.0]])
-    assert precise_threshold(0.7, p, tags) == 0.9  # of the two at .5, half is right
-    assert precise_threshold(0.6, p, tags) == 0.5
-
-
-def test_a_threshold_of_exactly_the_precision_is_precise_enough():
-    p, tags = np.array([[0.9, 0.8, 0.7, 0.6, 0.5]]), np.array([[1.0, 0.0, 1.0, 0.0, 1.0]])
-    assert precise_threshold(0.6, p, tags) == 0.5
 
 
 def test_duplicates_do_not_make_a_model_surer_than_it_is():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import label, zoom
 
-from tagmix.report.outline import outline, simplify, smooth
+from tagmix.images.outline import outline, simplify, smooth
 from tagmix.report.overlay import LENGTHS, Mark, label_spot, merge, overlay, shorten, text_width
 
 SMOOTHED = ((0.0, 0), (0.4, 4), (2.0, 9))
@@ -182,6 +182,15 @@ def test_each_region_is_one_path_with_its_tooltip_and_each_thing_has_one_tag():
     assert looks == ["region"] * 3 + ["inner", "halo", "line"]
     # Between sky and sea, and nowhere else; the frame has no line
     assert set(re.findall(r"[ML]([\d.]+) ", parts["line"][0].get("d"))) == {"320.0"}
+
+
+def test_regions_that_are_none_of_the_tags_have_faint_lines_between_them_and_no_tag():
+    labels = np.repeat(np.repeat([[0, 1, 2, 3]], 60, axis=0), 40, axis=1)
+    root, parts = drawn(labels, marks("sky", "", "!", ""))
+    assert [e.text for e in root if e.tag == "text"] == ["sky", "✗"]
+    (inner,) = (e for e in root if e.get("class") == "inner")
+    assert set(re.findall(r"[ML]([\d.]+) ", parts["line"][0].get("d"))) == {"120.0"}
+    assert set(re.findall(r"[ML]([\d.]+) ", inner.get("d"))) == {"240.0", "360.0"}
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -117,7 +117,7 @@ def test_a_newer_format_asks_for_an_upgrade(path):
     data = bytearray(path.read_bytes())
     data[len(MAGIC)] = FORMAT + 1
     path.write_bytes(data)
-    assert "was written by a newer tagmix (format 3, this one reads 2): upgrade tagmix" in refusal(path)
+    assert "was written by a newer tagmix (format 4, this one reads 3): upgrade tagmix" in refusal(path)
 
 
 def test_another_kind_is_named(path):
@@ -261,6 +261,6 @@ def test_a_file_of_an_older_format_is_refused_with_the_way_out(path):
     data = bytearray(path.read_bytes())
     data[len(MAGIC)] = FORMAT - 1
     path.write_bytes(data)
-    assert "was written by an older tagmix (format 1, this one reads 2): train the model again" in refusal(
+    assert "was written by an older tagmix (format 2, this one reads 3): train the model again" in refusal(
         path
     )

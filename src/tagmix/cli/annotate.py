@@ -7,13 +7,15 @@ from pathlib import Path
 import click
 
 from tagmix.annotate import CHUNK, Annotation, Annotator, Region
-from tagmix.cli.options import cache, cache_folder, jobs, no_cache, report_problems
+from tagmix.cli.options import cache, cache_folder, jobs, no_cache, plural, report_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets.elements import files_below
 from tagmix.errors import AlbumError, ModelFileError, NetworkError, printable
 from tagmix.files import load
 from tagmix.images.decode import SUFFIXES
 from tagmix.images.sources import Problem
+
+NONE = "none of the tags"
 
 
 @click.command("annotate", short_help="tag photos")
@@ -22,6 +24,10 @@ from tagmix.images.sources import Problem
 @click.option(
     "--top", type=click.IntRange(1), help="Print this many tags, instead of those above the threshold."
 )
+@click.option(
+    "--precision", type=float, metavar="SHARE",
+    help="Print as many tags as possible of which this share is expected to be right, such as 0.8.",
+)  # fmt: skip
 @click.option("--regions", is_flag=True, help="Also print the regions of each photo.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per photo, each on a line.")
 @click.option(
@@ -37,6 +43,7 @@ def command(
     photos: tuple[Path, ...],
     model: Path,
     top: int | None,
+    precision: float | None,
     regions: bool,
     as_json: bool,
     networks: tuple[Path, ...],
@@ -46,20 +53,25 @@ def command(
 ) -> None:
     """Print the tags of PHOTOS (files or folders) with their probabilities, most probable first.
 
-    Without --top only the tags above a threshold are printed, one that `train` chose by
-    cross-validation so that at least six in ten shown tags are right. Photos that cannot be read are listed
-    on stderr and the exit status is 1; all others are annotated.
+    Without --top and --precision the tags above a threshold are printed, one that `train` chose by
+    cross-validation so that at least six in ten are right; for a photo without such a tag, its most probable
+    one, if it is at least half as probable as the threshold. Photos that cannot be read are listed on stderr
+    and the exit status is 1; all others are annotated.
 
     \b
     Examples:
       tagmix annotate beach.jpg -m photos.tagmix
       tagmix annotate ~/New --regions -m photos.tagmix
+      tagmix annotate ~/New --precision 0.8 -m photos.tagmix
       tagmix annotate ~/New --json -m photos.tagmix > tags.jsonl
     """
+    if top is not None and precision is not None:
+        raise click.UsageError("--top and --precision exclude each other: give one of them.")
     annotator = open_annotator(model).with_(n_jobs=jobs, cache=cache_folder(cache, no_cache))
+    annotator.check_precision(precision)
     annotator = with_networks(annotator, networks)
     files, problems = all_photos(photos)
-    for found in in_parts(annotator, files, top):
+    for found in in_parts(annotator, files, top, precision):
         if isinstance(found, Problem):
             problems.append(str(found))
         else:
@@ -69,7 +81,9 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def in_parts(annotator: Annotator, photos: list[Path], top: int | None) -> Iterator[Annotation | Problem]:
+def in_parts(
+    annotator: Annotator, photos: list[Path], top: int | None, precision: float | None = None
+) -> Iterator[Annotation | Problem]:
     """Yield the result of each photo, described in parts: no bar is shown while results are printed."""
     for start in range(0, len(photos), CHUNK):
         with bars() as report_progress:
@@ -78,7 +92,8 @@ def in_parts(annotator: Annotator, photos: list[Path], top: int | None) -> Itera
                 report_progress(stage, start + done, len(photos))
 
             part = photos[start : start + CHUNK]
-            found = list(annotator.annotate(part, top or len(annotator.model.tag_names_), progress=report))
+            k = top or len(annotator.model.tag_names_)
+            found = list(annotator.annotate(part, k, precision=precision, progress=report))
         yield from found
 
 
@@ -124,11 +139,16 @@ def all_photos(given: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
 def _text(annotation: Annotation, regions: bool, top: int | None) -> str:
     tags = [f"{printable(g.tag)} {g.probability:.0%}" for g in annotation.tags if top or g.shown]
     lines = [f"{printable(annotation.source)}: {', '.join(tags) or 'nothing sure enough (see --top)'}"]
-    if regions:
-        for region in sorted(annotation.regions, key=lambda r: -r.area):
-            tag = printable(region.tags[0][0])
-            lines.append(f"  {where(region):<13} {region.area:>4.0%} of the photo   {tag}")
-    return "\n".join(lines)
+    return "\n".join(lines + (_regions(annotation.regions) if regions else []))
+
+
+def _regions(regions: Sequence[Region]) -> list[str]:
+    """Return a line per region with a tag, largest first, and one for all others."""
+    tagged = sorted((region for region in regions if region.tags), key=lambda r: -r.area)
+    rows = [(where(region), region.area, printable(region.tags[0][0])) for region in tagged]
+    if rest := [region.area for region in regions if not region.tags]:
+        rows.append((plural(len(rest), "region"), sum(rest), NONE))
+    return [f"  {place:<13} {area:>4.0%} of the photo   {tag}" for place, area, tag in rows]
 
 
 def where(region: Region) -> str:
@@ -156,6 +176,11 @@ def _json(annotation: Annotation, regions: bool, top: int | None) -> str:
                 "tags": [{"tag": tag, "share": round(share, 4)} for tag, share in region.tags],
                 "box": [round(float(value), 4) for value in region.box],
                 "area": round(region.area, 4),
+                "none": round(region.none, 4),
+                "polygons": [
+                    [[[round(x, 4), round(y, 4)] for x, y in ring] for ring in polygon]
+                    for polygon in region.polygons
+                ],
             }
             for region in annotation.regions
         ]

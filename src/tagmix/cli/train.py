@@ -24,6 +24,7 @@ from tagmix.evaluation.metrics import default_k
 from tagmix.learners import ContextEMM
 from tagmix.learners.context.experts import EXPERTS
 from tagmix.learners.inputs import useful_pictures
+from tagmix.learners.shown import Outcome
 
 FEW = 100  # with fewer, cross-validated accuracies are noise
 
@@ -133,10 +134,27 @@ def summary(training: Training) -> list[str]:
         f"top-{default_k(len(model.tag_names_))} accuracy, cross-validated: {model.accuracy_:.3f}; always "
         f"the most frequent tags: {model.frequency_accuracy_:.3f}"
     )
+    lines += _shown_tags(model.calibration_.outcome)
     tagged = int(useful_pictures(training.bags).sum())
     if tagged < FEW:
         lines.append(
             f"only {tagged} tagged pictures: with so few this estimate is noisy and optimistic (tagmix "
             f"evaluate is stricter); tag at least {FEW}"
+        )
+    return lines
+
+
+def _shown_tags(found: Outcome) -> list[str]:
+    """Return what share of the tags that ``annotate`` shows is expected to be right, and what share was."""
+    shown, given = max(1, found.shown), max(1, found.given)
+    lines = [
+        f"shown tags: expected precision {found.expected / shown:.2f}, cross-validated "
+        f"{found.right / shown:.2f}, recall {found.right / given:.2f}; "
+        f"{found.tagged / found.pictures:.0%} of pictures get at least one"
+    ]
+    if found.guesses:
+        lines.append(
+            f"{found.guesses / found.pictures:.0%} of pictures get their most probable tag alone, below the "
+            f"threshold: cross-validated precision {found.right_guesses / found.guesses:.2f}"
         )
     return lines

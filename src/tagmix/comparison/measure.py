@@ -8,12 +8,23 @@ from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.comparison.methods import Method, choose_setting, method_of
 from tagmix.comparison.parts import DataPart
-from tagmix.comparison.records import BINS, LONGEST, Probabilities, Record, RegionRanks, Task
+from tagmix.comparison.records import (
+    BINS,
+    LEVELS,
+    LONGEST,
+    Level,
+    Probabilities,
+    Record,
+    RegionRanks,
+    Task,
+)
 from tagmix.comparison.variations import settings_at
-from tagmix.errors import BagsError
+from tagmix.errors import BagsError, ParameterError
 from tagmix.evaluation.metrics import METRICS, default_k, top_tags
 from tagmix.evaluation.probabilities import reliability
 from tagmix.evaluation.selection import choose_fit_score
+from tagmix.learners.base import none_shares
+from tagmix.learners.calibrate import Calibration
 
 
 def measured(task: Task, part: DataPart, provenance: dict[str, Any]) -> Record:
@@ -67,10 +78,27 @@ def probabilities_of(learner: Any, test: Bags) -> Probabilities | None:
     """Return the calibration of its probabilities and the tags it selects; None if it has none."""
     if not hasattr(learner, "predict_marginals") or getattr(learner, "calibration_", learner) is None:
         return None
-    bins = reliability(test.captions, learner.predict_marginals(test.with_tags(None)), BINS)
+    p = learner.predict_marginals(test.with_tags(None))
+    bins = reliability(test.captions, p, BINS)
     shown = [np.flatnonzero(row).tolist() for row in learner.predict(test.with_tags(None))]
     pairs, right = (row.astype(np.int64).tolist() for row in (bins.pairs, bins.right))
-    return Probabilities(pairs, bins.said.tolist(), right, shown)
+    levels = levels_of(getattr(learner, "calibration_", None), p, test.captions)
+    return Probabilities(pairs, bins.said.tolist(), right, shown, levels)
+
+
+def levels_of(calibration: Calibration | None, p: Floats, tags: Counts) -> list[Level]:
+    """Return what is shown of test pictures at each precision of ``LEVELS`` that the model reaches."""
+    if calibration is None:
+        return []
+    levels, truth = [], tags.toarray()
+    for asked in LEVELS:
+        try:
+            shown = calibration.shown(p, asked)
+        except ParameterError:  # out of reach
+            break
+        none = int((~shown.any(axis=1)).sum())
+        levels.append(Level(asked, int(shown.sum()), float(p[shown].sum()), int(truth[shown].sum()), none))
+    return levels
 
 
 def region_ranks(learner: Any, part: DataPart) -> RegionRanks | None:
@@ -87,15 +115,19 @@ def region_ranks(learner: Any, part: DataPart) -> RegionRanks | None:
 def ranks_of(scores: Floats, truth: Ints) -> Ints:
     """Return the rank of the true tag of each labelled region; of equal scores the lower column is first.
 
+    None of the tags, the share that a row lacks of 1, is one more answer: it comes before smaller shares.
+
     >>> ranks_of(np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2], [1, 0, 0]]), np.array([2, 1, -1])).tolist()
     [2, 2]
+    >>> ranks_of(np.array([[0.25, 0.25], [0.5, 0.125]]), np.array([0, 0])).tolist()
+    [2, 1]
     """
     rows, own = scores[truth >= 0], truth[truth >= 0][:, None]
     if np.isnan(rows).any():
         raise BagsError("scores of regions must be numbers, got nan: report this as a bug")
     score = np.take_along_axis(rows, own, axis=1)
     before = (rows > score) | ((rows == score) & (np.arange(scores.shape[1]) < own))
-    return 1 + before.sum(axis=1)
+    return 1 + before.sum(axis=1) + (none_shares(rows) > score[:, 0])
 
 
 def _own_choices(learner: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ FORMAT = 2
 KINDS = {"chosen": dict, "seconds": dict, "metrics": dict, "provenance": dict, "tried": list, "n_train": int}
 LONGEST = 40  # stored tags of each picture's ranking: the paper's curves end there
 BINS = 10  # of equal width, of probabilities
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)  # precisions that are asked of probabilities
 MAX_BYTES = 2**28  # of a file: 100,000 pictures take 20 MB
 
 
@@ -77,18 +78,44 @@ class RegionRanks:
 
 
 @dataclass(frozen=True)
+class Level:
+    """What a method shows when ``asked`` for a precision.
+
+    The number of tags ``shown``, the sum of their probabilities (``expected``), how many are ``right``, and
+    the number of pictures with ``none``.
+    """
+
+    asked: float
+    shown: int
+    expected: float
+    right: int
+    none: int
+
+    def fits(self, n_pictures: int, given: int) -> bool:
+        """Return whether the numbers are possible for this many pictures with this many tags in all."""
+        counts = (self.shown, self.right, self.none)
+        whole = all(type(count) is int and count >= 0 for count in counts)
+        real = type(self.asked) is float and type(self.expected) is float
+        return (
+            whole and real and 0 < self.asked < 1 and 0 <= self.expected <= self.shown * (1 + 1e-9)
+            and self.right <= min(self.shown, given) and self.none <= n_pictures
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Probabilities:
     """The calibration of a method's probabilities, and the tags that it selects by them.
 
     ``pairs``, ``said`` and ``right`` have one value per bin: the number of pairs (picture, tag), the sum of
     their probabilities, and how many are true. ``shown`` has the numbers of the selected tags of each
-    picture.
+    picture; ``levels`` those of ``LEVELS`` that the method reaches.
     """
 
     pairs: list[int]
     said: list[float]
     right: list[int]
     shown: list[list[int]]
+    levels: list[Level] = field(default_factory=list)
 
     @property
     def bins(self) -> Bins:
@@ -159,7 +186,7 @@ class Record:
             made = cls(
                 task=Task(**{**task, "views": tuple(task["views"])}),
                 regions=None if regions is None else RegionRanks(**regions),
-                probabilities=None if said is None else Probabilities(**said),
+                probabilities=None if said is None else _probabilities(said),
                 **fields,
             )
             _check_numbers(made)
@@ -175,6 +202,10 @@ def _matrix(rows: list[list[int]], n_tags: int) -> Counts:
     of = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     columns = np.array([tag for row in rows for tag in row], dtype=np.int64)
     return csr_array((np.ones(len(columns)), (of, columns)), shape=(len(rows), n_tags))
+
+
+def _probabilities(said: dict[str, Any]) -> Probabilities:
+    return Probabilities(**{**said, "levels": [Level(**level) for level in said.get("levels", [])]})
 
 
 def _number(text: str) -> float:
@@ -214,7 +245,7 @@ def _check_numbers(record: Record) -> None:
         raise ValueError(f"rankings must have all tags, or {LONGEST}")
     if record.regions is not None:
         picture, *places = record.regions.picture, record.regions.free, record.regions.captioned
-        fit = all(len(place) == len(picture) > 0 and _are_numbers(place, 1, n_tags + 1) for place in places)
+        fit = all(len(place) == len(picture) > 0 and _are_numbers(place, 1, n_tags + 2) for place in places)
         if not fit or not _are_numbers(picture, 0, n):
             raise ValueError("regions do not fit together")
     if record.probabilities is not None and not _fits(record.probabilities, record):
@@ -234,6 +265,7 @@ def _fits(own: Probabilities, record: Record) -> bool:
     inside = all(
         right <= n and (i - 1e-6) * n <= BINS * said <= (i + 1 + 1e-6) * n for i, n, said, right in bins
     )
+    inside = inside and all(level.fits(len(record.captions), given) for level in own.levels)
     whole = (sum(own.pairs), sum(own.right), len(own.shown)) == (n_pairs, given, len(record.captions))
     return inside and whole and _are_tags(own.shown, len(record.tag_names))
 

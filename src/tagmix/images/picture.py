@@ -11,6 +11,7 @@ from tagmix.arrays import Floats, Ints
 from tagmix.images.cache import Arrays
 from tagmix.images.decode import decode
 from tagmix.images.patches import content_key, patch_generator, random_patches
+from tagmix.images.polygons import NO_RINGS, Polygon, Rings
 from tagmix.images.segment import SEGMENTERS, segment
 from tagmix.images.settings import check_settings, setting, settings_of
 from tagmix.kernels.compiled.segmentation import region_boxes
@@ -85,7 +86,7 @@ class SampledPicture(NamedTuple):
 
 
 class QuantisedPicture(NamedTuple):
-    """A picture in numbers: the arrays of its views by name, and the regions' boxes.
+    """A picture in numbers: the arrays of its views by name, and the regions' boxes and outlines.
 
     ``region`` is the region of each patch. An array of words has one word per patch, or one after the other
     the words of all patches, of their mirror images, the second nearest of all, and so on. ``reused`` is
@@ -96,6 +97,7 @@ class QuantisedPicture(NamedTuple):
     boxes: NDArray[np.float32]
     arrays: Arrays
     reused: bool = False
+    rings: Rings = NO_RINGS
 
     @property
     def n_regions(self) -> int:
@@ -106,6 +108,10 @@ class QuantisedPicture(NamedTuple):
         """Return a region's box (x, y, width, height) and its area, as shares of the picture."""
         x, y, width, height, area = self.boxes[region].tolist()
         return (x, y, width, height), area
+
+    def polygons_of(self, region: int) -> tuple[Polygon, ...]:
+        """Return a region's outline as polygons of rings, the outer ring first, as shares of the picture."""
+        return self.rings.polygons(region)
 
 
 def segment_picture(content: bytes, sampling: Sampling) -> Segmentation:

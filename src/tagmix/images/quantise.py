@@ -10,11 +10,12 @@ import numpy as np
 from tagmix.images.cache import Arrays, Cache, Form, form_of, key_of
 from tagmix.images.config import DescriberConfig
 from tagmix.images.picture import QuantisedPicture, SampledPicture, sample_picture
+from tagmix.images.polygons import Rings, are_rings, rings_of
 from tagmix.images.sources import Source, content_of
 from tagmix.images.views import View, Vocabularies, WordView
 
 # Part of every cache key: raise it when the same settings would give other numbers.
-VERSION = "6"
+VERSION = "7"
 
 Sample = Callable[[], SampledPicture]
 
@@ -78,10 +79,11 @@ class Quantiser:
             if view.own_cache:
                 own, known = self._own(view, content, sample, len(boxes))
                 arrays, reused = arrays | own, reused and known
-        return QuantisedPicture(arrays.pop("region"), arrays.pop("boxes"), arrays, reused)
+        region, rings = arrays.pop("region"), Rings(arrays.pop("points"), arrays.pop("sizes"))
+        return QuantisedPicture(region, arrays.pop("boxes"), arrays, reused, rings)
 
     def _shared(self, content: bytes, sample: Sample) -> tuple[Arrays, bool]:
-        """Return regions, boxes and the arrays of the views that share a file in the cache."""
+        """Return regions, boxes, outlines and the arrays of the views that share a file in the cache."""
         views = [view for view in self.config.active if not view.own_cache]
 
         def make() -> Arrays:
@@ -89,13 +91,16 @@ class Quantiser:
             found: Arrays = {"region": picture.region, "boxes": picture.boxes}
             for view in views:
                 found |= view.describe(picture, self.words)
-            return _cast(found, self._form(views, len(picture.boxes)))
+            return rings_of(picture.labels)._asdict() | _cast(found, self._form(views, len(picture.boxes)))
 
         def sound(kept: Arrays) -> bool:
             boxes = kept.get("boxes")
             if boxes is None or boxes.ndim != 2 or not 1 <= len(boxes) <= self.config.n_regions:
                 return False
-            if form_of(kept) != self._form(views, len(boxes)) or not np.all((boxes >= 0) & (boxes <= 1)):
+            if not are_rings(kept, len(boxes)):
+                return False
+            form = form_of({name: array for name, array in kept.items() if name not in Rings._fields})
+            if form != self._form(views, len(boxes)) or not np.all((boxes >= 0) & (boxes <= 1)):
                 return False
             return bool((kept["region"] < len(boxes)).all()) and all(
                 view.sound(kept, self.words) for view in views

@@ -17,6 +17,30 @@ from tagmix.evaluation import metrics
 from tagmix.learners import serialise
 from tagmix.learners.inputs import as_bags, check_tags, useful_pictures
 
+# What a rounded sum lacks of 1 is no share of anything.
+ROUNDING = 1e-9
+
+
+def none_shares(shares: Floats) -> Floats:
+    """Return the share of each region that is none of the tags: what its row, regions × tags, lacks of 1.
+
+    >>> none_shares(np.array([[0.5, 0.25], [0.5, 0.5]])).tolist()
+    [0.25, 0.0]
+    """
+    rest = 1.0 - shares.sum(axis=1)
+    return np.where(rest > ROUNDING, rest, 0.0)
+
+
+def best_region_tags(shares: Floats, k: int) -> Ints:
+    """Return the k best tags of each region, best first; −1 throughout where none of the tags is better.
+
+    >>> best_region_tags(np.array([[0.25, 0.5], [0.25, 0.125]]), 1).tolist()
+    [[1], [-1]]
+    """
+    best = metrics.top_tags(shares, k)
+    best[none_shares(shares) > shares.max(axis=1)] = -1
+    return best
+
 
 class BagsEstimator(BaseEstimator):
     """An estimator over Bags; its scikit-learn tags declare sparse counts and multi-label ``y``."""
@@ -146,7 +170,10 @@ class RegionLearner(TagLearner):
     """
 
     def predict_regions(self, X: Any, captioned: bool = False) -> Floats:
-        """Return p(tag | region), regions × tags, rows summing to 1; ``captioned`` uses the captions."""
+        """Return p(tag | region), regions × tags; ``captioned`` uses the captions.
+
+        Rows sum to at most 1: the rest is the share of none of the tags.
+        """
         bags = self._checked(X)
         if captioned:
             check_tags(bags, self.tag_names_)
@@ -157,8 +184,8 @@ class RegionLearner(TagLearner):
         return scores / scores.sum(axis=1, keepdims=True)
 
     def top_region_tags(self, X: Any, k: int = 1, captioned: bool = False) -> Ints:
-        """Return the indices of the k best tags of each region, best first."""
-        return metrics.top_tags(self.predict_regions(X, captioned), k)
+        """Return the k best tags of each region, best first; a row of −1 is a region of none of the tags."""
+        return best_region_tags(self.predict_regions(X, captioned), k)
 
     @abstractmethod
     def _region_scores(self, bags: Bags) -> Floats:

@@ -18,7 +18,7 @@ from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.evaluation import metrics
 from tagmix.learners import serialise
-from tagmix.learners.base import BagsEstimator
+from tagmix.learners.base import BagsEstimator, best_region_tags
 from tagmix.learners.calibrate import Calibration
 from tagmix.learners.checks import check_number
 from tagmix.learners.em import shard_size
@@ -108,10 +108,13 @@ class MixtureEstimator(BagsEstimator, ABC):
             regions[part.regions] = part.phi
         return marginals, regions
 
-    def predict(self, X: Any) -> Ints:
-        """Return the tags above their threshold, pictures × tags of 0 and 1."""
+    def predict(self, X: Any, precision: float | None = None) -> Ints:
+        """Return the tags to show, pictures × tags of 0 and 1, by the rule of ``learners.shown``.
+
+        ``precision`` shows as many tags as possible of which this share is expected to be right instead.
+        """
         p = self.predict_marginals(X)
-        return (p >= self._calibrated().thresholds).astype(np.int64)
+        return self._calibrated().shown(p, precision).astype(np.int64)
 
     def top_tags(self, X: Any, k: int = 5, *, balanced: bool = False) -> Ints:
         """Return the indices of the k best tags per picture, best first, by ``balanced_scores`` if asked."""
@@ -122,10 +125,10 @@ class MixtureEstimator(BagsEstimator, ABC):
         return self.predict_marginals(X) * self._calibrated().rare_tag_weights
 
     def predict_regions(self, X: Any, captioned: bool = False) -> Floats:
-        """Return p(z), regions × tags, rows summing to 1; ``captioned`` uses the pictures' own tags.
+        """Return p(z), regions × tags; ``captioned`` uses the pictures' own tags.
 
-        With a background, a row sums to less: the rest is the probability of none of the tags.
-        The answer takes 8 bytes × regions × tags; ``top_region_tags`` does not.
+        Rows sum to at most 1: the rest is the share of none of the tags. The answer takes 8 bytes × regions
+        × tags; ``top_region_tags`` does not.
         """
         bags = self._checked(X)
         out = np.empty((bags.n_regions, len(self.tag_names_)))
@@ -134,12 +137,15 @@ class MixtureEstimator(BagsEstimator, ABC):
         return out
 
     def top_region_tags(self, X: Any, k: int = 1, captioned: bool = False) -> Ints:
-        """Return the indices of the k best tags per region, best first."""
+        """Return the indices of the k best tags per region, best first.
+
+        The row of a region of which none of the tags holds more than the best tag is −1 throughout.
+        """
         bags = self._checked(X)
         metrics.check_k(k)
         out = np.empty((bags.n_regions, min(k, len(self.tag_names_))), dtype=np.int64)
         for regions, phi in self._phi(bags, captioned):
-            out[regions] = metrics.top_tags(phi, k)
+            out[regions] = best_region_tags(phi, k)
         return out
 
     def _phi(self, bags: Bags, captioned: bool) -> Iterator[tuple[slice, Floats]]:

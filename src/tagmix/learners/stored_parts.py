@@ -8,6 +8,7 @@ from tagmix.kernels import active
 from tagmix.learners.calibrate import Calibration
 from tagmix.learners.logistic import TagLogistic
 from tagmix.learners.schema import Array, ByName, Dimension, Flag, Kind, Number, Part
+from tagmix.learners.shown import NEVER, PERCENTS, Outcome
 from tagmix.model.gaussian import Gaussian, Projection
 from tagmix.model.given import Odds, RegionModel
 from tagmix.model.instance import ETA_RANGE, Multinomial
@@ -34,6 +35,18 @@ def _check_curve(values: dict[str, Any]) -> None:
     knots, levels = values["knots"], values["levels"]
     if not len(knots) or (np.diff(knots) < 0).any() or (np.diff(levels) < 0).any():
         raise ValueError("an isotonic curve needs rising knots and levels")
+
+
+def _check_outcome(values: dict[str, Any]) -> None:
+    parts_of = (("right", "shown"), ("right", "given"), ("expected", "shown"), ("tagged", "pictures"),
+                ("tagged", "shown"), ("guesses", "tagged"), ("right_guesses", "guesses"))  # fmt: skip
+    if any(values[part] > values[whole] + 1e-6 * values["shown"] for part, whole in parts_of):
+        raise ValueError("no part of an outcome may be larger than the whole")
+
+
+def _check_levels(values: dict[str, Any]) -> None:
+    if (np.diff(values["level_thresholds"]) < 0).any():
+        raise ValueError("thresholds must rise with the precision that they are for")
 
 
 PROJECTION = Part(
@@ -112,6 +125,16 @@ LOGISTIC = Part(
         )
     }
 )
+_COUNT = Number(0, 10**15, whole=True)
+OUTCOME = Part(
+    {
+        "outcome": Kind(
+            Outcome,
+            {name: Number(0, 1e15) if name == "expected" else _COUNT for name in Outcome._fields},
+            _check_outcome,
+        )
+    }
+)
 CALIBRATION = Part(
     {
         "calibration": Kind(
@@ -120,7 +143,10 @@ CALIBRATION = Part(
                 "logistic": LOGISTIC,
                 "thresholds": Array(("tags",), 0.0, 1.0),
                 "rare_tag_weights": Array(("tags",), 1e-300, 1e9),
+                "level_thresholds": Array((len(PERCENTS),), 0.0, NEVER),
+                "outcome": OUTCOME,
             },
+            _check_levels,
         )
     }
 )

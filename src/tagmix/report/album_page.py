@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tagmix.annotate import Region
 from tagmix.report import figures, page
 from tagmix.report.album_results import RGB, AlbumResults, Case, Score, TagPatches
 from tagmix.report.overlay import Mark, overlay
@@ -19,6 +20,7 @@ PHONE = 360
 PATCH = 48
 QUALITY = 85
 FEWEST_RANKED, MOST_RANKED = 8, 12
+NONE = "none of the tags"
 COLUMNS = ("", "Top-{k} accuracy", "Regions right, no caption", "Regions right, caption given")
 # The labels of methods; others are shown under their own names.
 METHODS = {
@@ -88,9 +90,11 @@ def _pictures(r: AlbumResults) -> str:
         "without a caption; neighbouring regions with the same tag are merged, and small regions show their "
         "tag on hover. "
     )
+    if any(not region.tags for case in r.cases for region in case.annotation.regions):
+        legend += f"Regions without a tag are {NONE}; the lines between them are faint. "
     if any(any(case.truth) for case in r.cases):
         legend += "✗ marks a region with another true tag. "
-    legend += "The bars are the probabilities of the tags: bold tags are above their threshold"
+    legend += "The bars are the probabilities of the tags: bold tags are shown"
     known = any(case.caption for case in r.cases)
     legend += "; ✓ marks tags of the true caption, ✗ bold tags that are not in it." if known else "."
     cards = "\n".join(case_card(case) for case in r.cases)
@@ -126,17 +130,25 @@ def _marks(case: Case) -> list[Mark]:
     """Return the mark of each label; a label without an annotation is a region without a tag."""
     marks = []
     for k in range(int(case.labels.max(initial=-1)) + 1):
-        tags = case.annotation.regions[k].tags if k < len(case.annotation.regions) else ()
+        region = case.annotation.regions[k] if k < len(case.annotation.regions) else None
         truth = case.truth[k] if k < len(case.truth) else ""
-        best = tags[0][0] if tags else ""
-        wrong = bool(truth and best and truth != best)
-        shares = ", ".join(f"{tag} {share:.2f}" for tag, share in tags) or "no tag"
+        best = region.tags[0][0] if region and region.tags else ""
+        wrong = bool(truth and region and truth != best)
+        shares = _shares(region)
         marks.append(Mark(best, wrong, f"{shares}; true tag {truth}" if wrong else shares))
     return marks
 
 
+def _shares(region: Region | None) -> str:
+    """Return the shares of a region in words."""
+    if region is None:
+        return "no tag"
+    shares = [f"{tag} {share:.2f}" for tag, share in region.tags]
+    return ", ".join(shares) or f"{NONE} {region.none:.2f}"
+
+
 def _alt(marks: Sequence[Mark]) -> str:
-    tags = dict.fromkeys(mark.tag for mark in marks if mark.tag)
+    tags = dict.fromkeys(mark.tag or NONE for mark in marks)
     return f"Regions: {', '.join(tags)}." if tags else ""
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
-from tagmix.report.outline import Drawn, Labels, Outlines, outline
+from tagmix.images.outline import Drawn, Labels, Outlines, outline
 
 TOLERANCE = 0.4  # how far simplifying may move a line, in pixels of the page
 REACH = 4  # how far to either side a point is averaged: it takes the steps of the pixels out of a line
@@ -21,7 +21,10 @@ SIZES = (("l", 17.0, 1.1), ("m", 14.0, 1.2), ("s", 11.5, 1.4))
 
 
 class Mark(NamedTuple):
-    """What is said of one region: its found tag, whether that is known to be wrong, and its tooltip."""
+    """What is said of one region: its found tag, whether that is known to be wrong, and its tooltip.
+
+    An empty tag is a region that is none of the tags.
+    """
 
     tag: str
     wrong: bool
@@ -40,7 +43,8 @@ def overlay(labels: Labels, marks: Sequence[Mark], size: tuple[float, float]) ->
     """Return an SVG element of this width and height to be laid over the picture.
 
     ``marks[k]`` belongs to the pixels with label k. Neighbours with the same tag become one thing, with one
-    tag and only a faint line between them, unless one of them is wrong and the other is not.
+    tag and only a faint line between them, unless one of them is wrong and the other is not. The line between
+    regions that are none of the tags is always faint.
     """
     width, height = size
     scale = (width / labels.shape[1], height / labels.shape[0])
@@ -59,7 +63,8 @@ def overlay(labels: Labels, marks: Sequence[Mark], size: tuple[float, float]) ->
     for arc in outlines.arcs:
         if len(arc.regions) == 2:
             one, other = (things[region] for region in arc.regions)
-            (inner if one == other else outer).append(_open(arc.line, scale))
+            faint = one == other or not (marks[one].tag or marks[other].tag)
+            (inner if faint else outer).append(_open(arc.line, scale))
     lines = "".join(
         f'<path class="{look}" d="{"".join(drawn)}"/>'
         for look, drawn in (("inner", inner), ("halo", outer), ("line", outer))
@@ -119,12 +124,7 @@ def text_width(text: str) -> float:
 
 
 def _rings(outlines: Outlines, region: int, scale: tuple[float, float]) -> str:
-    drawn = []
-    for ring in outlines.rings[region]:
-        lines = ((outlines.arcs[arc].line, forwards) for arc, forwards in ring)
-        points = np.vstack([(line if forwards else line[::-1])[:-1] for line, forwards in lines])
-        drawn.append(f"{_open(points, scale)}Z")
-    return "".join(drawn)
+    return "".join(f"{_open(points, scale)}Z" for points in outlines.points(region))
 
 
 def _open(points: Drawn, scale: tuple[float, float]) -> str:
@@ -166,10 +166,9 @@ def _texts(
 
 def _fitting(mask: NDArray[np.bool_], mark: Mark, scale: tuple[float, float]) -> Iterator[_Text]:
     """Yield the tag if there is room for it, then the same shorter, then the mere sign that it is wrong."""
-    if not mark.tag:
-        return
     sign = "✗\u2009" if mark.wrong else ""
-    texts = [sign + shorten(mark.tag, most) for most in LENGTHS] + (["✗"] if mark.wrong else [])
+    texts = [sign + shorten(mark.tag, most) for most in LENGTHS] if mark.tag else []
+    texts += ["✗"] if mark.wrong else []
     for text in dict.fromkeys(texts):
         width = max(1.0, text_width(text))
         spot = label_spot(mask, width * scale[1] / scale[0])

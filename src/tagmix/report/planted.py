@@ -20,6 +20,7 @@ from tagmix.model.instance import Multinomial
 from tagmix.model.sample import Sample, planted_topics, sample_bags
 from tagmix.report.page import Picture
 
+NONE = "none of the tags"
 CURVES = ("learnt", "shuffled", "known")
 # What chance may add to tag frequency without a leak.
 SLACK = 0.05
@@ -164,7 +165,7 @@ def recovery(sizes: Sizes, names: Sequence[str], step: Step) -> dict[str, Floats
 
 def pictures_of(emm: EMM, test: Sample, n: int) -> list[Picture]:
     """Return the first n test pictures with their predictions without captions."""
-    names = np.array(emm.tag_names_)
+    names = np.array([*emm.tag_names_, NONE])  # a region of none of the tags has the index −1
     bags, n_regions = test.bags[:n], int(test.bags.offsets[n])
     found = names[emm.top_region_tags(bags)[:, 0]]
     true = names[test.region_tags[:n_regions]]

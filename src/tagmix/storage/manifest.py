@@ -12,8 +12,9 @@ from tagmix.errors import ModelFileError
 # if the container is covariant.
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 
-# 2: a describer is stored with all its settings, one entry per view (1: before the views were a registry).
-FORMAT = 2
+# 3: a calibration holds a threshold per precision. 2: a describer is stored with all its settings, one entry
+# per view (1: before the views were a registry).
+FORMAT = 3
 ALIGNMENT = 64  # a cache line, and enough for every vector instruction on the arrays
 MAX_MANIFEST_BYTES = 16 * 2**20  # a hundred thousand tags and ids fit; a hostile length does not
 MAX_ARRAY_BYTES = 2**62  # below what NumPy's own size arithmetic can hold, empty axes left out

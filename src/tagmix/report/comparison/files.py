@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,7 @@ def _probabilities(record: Record) -> dict[str, Any]:
         "calibration_error": own.bins.error,
         **{name: None if isnan(share) else share for name, share in shares.items()},
         "bins": {"pairs": own.pairs, "said": own.said, "right": own.right},
+        "levels": [asdict(level) for level in own.levels],
     }
 
 

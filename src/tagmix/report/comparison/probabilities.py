@@ -14,6 +14,7 @@ from tagmix.evaluation.probabilities import Bins
 from tagmix.report import figures, page
 from tagmix.report.comparison.charts import BOTTOM, TOP, Drawn, LineStyle, line_styles, named
 from tagmix.report.comparison.intervals import Unit, interval, joined
+from tagmix.report.comparison.levels import level_table
 from tagmix.report.comparison.names import in_order, label, strong
 from tagmix.report.comparison.samples import Group, MethodSample, Samples
 from tagmix.report.comparison.tables import NONE, number, span
@@ -133,7 +134,8 @@ def probabilities(group: Group) -> str:
     if drawn is None:
         return ""
     lines = [page.paragraph(calibration_line(name, sample.bins), "said") for name, sample in samples.items()]
-    parts = page.figure(drawn.svg, CAPTION), selection_table(samples)
+    tables = selection_table(samples) + "".join(map(level_table, samples.values()))
+    parts = page.figure(drawn.svg, CAPTION), tables
     # A table of several methods has no room beside the figure
     return page.subsection("Probabilities", *lines, *([page.columns(*parts)] if len(samples) == 1 else parts))
 
@@ -163,7 +165,7 @@ def selection_table(samples: Samples) -> str:
     always = [sample.always() for sample in every]
     lines = [
         Line("Calibration error", ERROR_NOTE, [Cell(number(sample.bins.error)) for sample in every]),
-        Line("Tags selected per picture", f"by threshold; captions have {given:.1f}",
+        Line("Tags selected per picture", f"by default; captions have {given:.1f}",
              [_cell(sample, "shown", digits=1) for sample in every]),
         Line("Precision", "share of the selected tags that are right",
              [_cell(sample, "precision", f"with {k} per picture: {number(p)}")
@@ -171,7 +173,7 @@ def selection_table(samples: Samples) -> str:
         Line("Recall", "share of the right tags that are selected",
              [_cell(sample, "recall", f"with {k} per picture: {number(r)}")
               for sample, (_, r) in zip(every, always, strict=True)]),
-        Line("Pictures without a tag", "no tag is above its threshold",
+        Line("Pictures without a tag", "no tag is probable enough",
              [_none_cell(sample) for sample in every]),
     ]  # fmt: skip
     return page.grid(["", *(label(name).name for name in samples)], lines)

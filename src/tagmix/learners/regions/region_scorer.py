@@ -65,6 +65,7 @@ class RegionScorer(RegionLearner):
     }
     reads_dense: ClassVar[bool] = True
     for_regions: ClassVar[bool] = True  # compared where the tags of regions are known
+    storable_as_expert = True
 
     weights_: Floats
     scaling_: dict[str, Floats]

@@ -134,7 +134,13 @@ def test_what_margins_gain_is_asked_of_corel_and_of_planted_data_which_no_figure
     tasks = tasks_of(["margins"], {**SETS, **drawn})
     assert {task.data for task in tasks} == {"corel5k", *DESIGNS}
     own = [(task.method, task.point) for task in tasks if task.data == "planted" and task.part == 7]
-    assert own == [("EMM_m", {}), ("EMM_d", {}), ("EMM_d", {"nu2": 0.0})]
+    assert own[:3] == [("EMM_m", {}), ("EMM_d", {}), ("EMM_d", {"nu2": 0.0})]
+    assert [(method, point.get("nu2")) for method, point in own[3:]] == [
+        ("EMM_m", None),
+        *(("EMM_d", nu2) for nu2 in (0.0, 0.1, 1.0, 10.0)),
+    ]
+    for method, point in own[3:]:  # nothing is left to choose
+        assert not set(method_of(method, DRAWN).without(point).axes) - {"nu1", "nu2"} - set(point)
     assert {task.views for task in tasks} == {("sift", "colour"), DRAWN}
     figures = tasks_of(["figure2", "figure3", "figure4", "why"], {**SETS, **drawn})
     assert not {task.data for task in figures} & {*DESIGNS}

@@ -17,7 +17,7 @@ from tagmix.images.describe import Describer
 from tagmix.report.comparison import files
 from tagmix.report.comparison.page import comparison_figures, comparison_page
 from tagmix.report.page import GENERATOR
-from tagmix.studies import datasets
+from tagmix.studies import datasets, planted
 from tagmix.studies import tasks as studies
 from tagmix.studies.datasets import Sources, album_name
 from tagmix.studies.tasks import STUDIES
@@ -48,6 +48,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, "CHANGES", ())
     monkeypatch.setattr(datasets, "SEEDS", 2)
     monkeypatch.setattr(studies, "ON_CURVES", ("frequency",))
+    monkeypatch.setattr(studies, "margins", lambda data: [Task(data.name, "frequency", data.views)])
+    monkeypatch.setitem(datasets.NEEDS, "margins", ())
     monkeypatch.setattr(files, "comparison_page", lambda records, **_: GENERATOR)
     monkeypatch.setattr(files, "comparison_figures", lambda records, extras: {})
 
@@ -79,6 +81,17 @@ def test_without_data_the_drawn_scenes_are_measured_and_what_is_left_out_is_told
     before = stamps(tmp_path)
     assert run(call) == 0
     assert stamps(tmp_path) == before
+
+
+def test_margins_are_studied_on_planted_data_if_there_is_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(datasets.NEEDS, "margins", ("corel5k", *planted.DESIGNS))
+    for name, few in (("SEEDS", 1), ("TRAIN", 30), ("TEST", 20)):
+        monkeypatch.setattr(planted, name, few)
+    assert run(["reproduce", "margins", "--out", str(tmp_path), "--jobs", "1"]) == 0
+    assert lines(capsys.readouterr().err) == ["corel5k is left out: no --data was given"]
+    assert results(tmp_path) == [(name, "frequency", {}) for name in planted.DESIGNS]
 
 
 def test_the_scenes_are_drawn_as_the_demo_draws_them(

@@ -164,8 +164,12 @@ def why(data: DataSet) -> list[Task]:
 
 
 def margins(data: DataSet) -> list[Task]:
-    """Return the tasks on what margins gain, with everything chosen and without their feedback."""
+    """Return the tasks on what margins gain: all settings chosen, no feedback, and feedback at fixed ones."""
     points: list[tuple[dict[str, Any], Sequence[str]]] = [({}, ("EMM_m", "EMM_d")), MARGINS[0]]
+    if data.views == DRAWN:
+        fixed = {"evidence": 1.0, "max_iter": 100, "supervision": "hard"}
+        points += [(fixed, ("EMM_m",))]
+        points += [({**fixed, "nu1": 1e-6, "nu2": nu2}, ("EMM_d",)) for nu2 in (0.0, 0.1, 1.0, 10.0)]
     return [
         Task(data.name, method, words_of(data)[-1], part, point)
         for point, names in points

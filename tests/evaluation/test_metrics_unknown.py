@@ -68,6 +68,8 @@ def test_an_unknown_tag_ranked_first_is_neither_hit_nor_error_and_the_next_one_i
     assert precision_at_k(tags, scores, 4, np.array([[1, 0, 0, 1]])) == 0.5  # two are known
     assert macro_f1(tags, scores, 4, np.array([[1, 0, 1, 1]])) == 1.0
     assert top_k_ceiling(tags, 3, np.array([[1, 0, 1, 1]])) == 1.0
+    both, scores = np.array([[0, 1], [1, 0]]), np.array([[0.5, 0.5], [0.5, 0.5]])
+    assert macro_f1(both, scores, 2, np.array([[1, 0], [0, 1]])) == 1.0  # no unknown tag fills the two places
 
 
 def test_known_tags_of_the_lowest_score_come_before_unknown_ones():

@@ -1,20 +1,24 @@
 """An unknown tag is not a "no": what learners learn where not every pair (picture, tag) is known."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
 
 import tagmix
 from tagmix import EMM, KNN, Bags, KernelRidge, LinearRanker, TopicRidge, TwoPassKNN, top_k_accuracy
-from tagmix.evaluation.folds import Fold
-from tagmix.learners import emm
+from tagmix.evaluation.folds import Fold, grouped_folds
+from tagmix.learners import emm, rare_tags
 from tagmix.learners.calibrate import fit_calibration, precise_threshold
 from tagmix.learners.linear import features_of, pooled_views
 from tagmix.learners.linear_solver import logistic_loss, rates_of
 from tagmix.learners.logistic import BIAS_PRECISION, SLOPE_PRECISION, cross_fitted, fit_tag_logistic
 from tagmix.learners.pictures.distances import reference_set_of
+from tagmix.learners.pictures.knn import LEFT_OUT_FOLDS
 from tagmix.learners.pictures.ridge_fits import Tagging, by_landmarks, exact, left_out
 from tagmix.learners.rare_tags import rare_tag_weights_of
 from tagmix.learners.targets import Targets, targets_of
@@ -33,6 +37,12 @@ def hidden(bags, rates, seed=0):
 @pytest.fixture(scope="module")
 def half_known(train):
     return hidden(train, 0.5)
+
+
+@pytest.fixture(scope="module")
+def hard(sampled):
+    """Pictures whose tags are not easily told apart, so that many of the best ones are wrong."""
+    return hidden(sampled(120, n_tags=16, overlap=0.9, words_per_region=8).bags, 0.4)
 
 
 def test_rejected_tags_stay_0_where_absent_ones_are_given_the_benefit_of_the_doubt():
@@ -85,6 +95,45 @@ def test_where_all_is_known_the_numbers_are_those_of_bags_without_the_argument(t
     np.testing.assert_array_equal(learner().fit(nothing).decision_scores(test), expected)
 
 
+@pytest.mark.parametrize("learner", [KernelRidge, KNN])
+def test_a_search_compares_settings_by_known_pairs(half_known, monkeypatch, learner):
+    known, unknown = half_known
+    module, seen = sys.modules[learner.__module__], []
+    accuracy = module.accuracy
+    monkeypatch.setattr(module, "accuracy", lambda *given: seen.append(given) or accuracy(*given))
+    learner().fit(known)
+    assert len(seen) > 3
+    for _, tags, pairs in seen:
+        np.testing.assert_array_equal(tags.toarray(), known.tags.toarray())
+        np.testing.assert_array_equal(pairs.toarray() > 0, unknown)
+
+
+def test_the_ridge_is_chosen_by_known_pairs(hard):
+    known, unknown = hard
+    ranker = LinearRanker().fit(known)
+    scores = np.empty(unknown.shape)
+    for train, test in KFold(ranker.folds, shuffle=True, random_state=0).split(scores):
+        fold = LinearRanker(ridge=LinearRanker.grid[0]).fit(known[train])
+        scores[test] = fold.decision_scores(known[test])
+    assert ranker.ridge_scores_[0] == pytest.approx(top_k_accuracy(known.tags, scores, 5, unknown))
+
+
+def test_neighbours_left_out_abstain_as_those_of_new_pictures_do(half_known):
+    known, unknown = half_known
+    knn = KNN(k=7, weights="equal").fit(known)
+    everyone = np.arange(len(known))
+    found = knn.left_out_scores(known, everyone, everyone)
+    apart = knn._references().others(everyone)[0] * float(*knn.view_weights_.values())
+    for train, test in grouped_folds(everyone, LEFT_OUT_FOLDS, 0):
+        for row in test[:3]:
+            near = train[np.argsort(apart[row, train])[:7]]
+            weight = np.exp(-apart[row, near])[:, None] * ~unknown[near]
+            heard = weight.sum(axis=0) > 0
+            expected = (weight * known.tags.toarray()[near]).sum(axis=0)[heard] / weight.sum(axis=0)[heard]
+            np.testing.assert_allclose(found[row, heard], expected, atol=1e-9)
+            assert heard.sum() > 5
+
+
 def test_emm_calibrates_on_the_pairs_that_are_known(half_known, test, monkeypatch):
     known, unknown = half_known
     caught = {}
@@ -94,7 +143,9 @@ def test_emm_calibrates_on_the_pairs_that_are_known(half_known, test, monkeypatc
         return fit_calibration(features, tags, groups, seed, pairs)
 
     monkeypatch.setattr(emm, "fit_calibration", watched)
-    p = EMM(learning="likelihood").fit(known).predict_marginals(test)
+    model = EMM(learning="likelihood").fit(known)
+    p = model.predict_marginals(test)
+    assert model.score(known) == top_k_accuracy(known.tags, model.predict_proba(known), 5, unknown)
     assert sorted(map(tuple, caught["known"])) == sorted(map(tuple, ~unknown))
     assert not caught["tags"][~caught["known"]].any()
     as_no = EMM(learning="likelihood").fit(known.with_tags(known.tags)).predict_marginals(test)
@@ -178,6 +229,16 @@ def test_weights_of_rare_tags_count_known_pairs_only():
     assert not np.allclose(rare_tag_weights_of(twice, once), alone)
 
 
+def test_a_tag_that_is_seldom_known_is_not_rarer_for_that(monkeypatch):
+    monkeypatch.setattr(rare_tags, "SPREAD_POWERS", (0.0,))
+    monkeypatch.setattr(rare_tags, "FREQUENCY_POWERS", (1.0,))
+    tags = np.tile([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], (4, 1))
+    known = np.ones(tags.shape, bool)
+    known[4:, 0] = False
+    weights = rare_tag_weights_of(np.full(tags.shape, 0.5), tags * known, 0, known)
+    np.testing.assert_allclose(weights, [1 / 5, 1 / 5, 1 / 5])
+
+
 def test_calibration_of_hidden_tags_is_that_of_the_truth():
     feature, tags, known = uncertain(4, n=3000)
     groups = np.arange(len(tags))
@@ -225,8 +286,8 @@ def test_kernel_ridge_leaves_out_pictures_as_if_it_had_been_solved_without_them(
         np.testing.assert_allclose(found[row] - ridge.means_, expected, atol=1e-6)
 
 
-def test_landmarks_equal_to_all_pictures_give_the_exact_answer_where_pairs_are_unknown(half_known):
-    bags, _ = half_known
+def test_landmarks_equal_to_all_pictures_give_the_exact_answer_where_pairs_are_unknown(hard):
+    bags, _ = hard
     reference = reference_set_of(whole_pictures(bags, "hellinger"), "hellinger", 1e9)
     arguments = reference, Tagging(bags.tags, bags.unknown), np.arange(len(bags)), np.ones(1), [0.5]
     whole, marked = exact(*arguments), by_landmarks(*arguments)
@@ -235,8 +296,8 @@ def test_landmarks_equal_to_all_pictures_give_the_exact_answer_where_pairs_are_u
     assert marked.accuracy == pytest.approx(whole.accuracy)
 
 
-def test_settings_are_chosen_by_the_accuracy_over_known_pairs(half_known):
-    bags, unknown = half_known
+def test_settings_are_chosen_by_the_accuracy_over_known_pairs(hard):
+    bags, unknown = hard
     ridge = KernelRidge().fit(bags)
     reference = ridge._references()
     apart = reference.between(whole_pictures(bags, "hellinger"))[0]

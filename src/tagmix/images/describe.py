@@ -52,7 +52,7 @@ class Describer:
     Parameters
     ----------
     cache : a folder for finished pictures; a killed run resumes from it, and a finished one is repeated in
-        next to no time. It grows by 5 to 16 KB per picture (17 KB more with a network) and, for words, by
+        next to no time. It grows by 9 to 20 KB per picture (17 KB more with a network) and, for words, by
         107 KB for each of ``vocabulary_pictures``: 54 MB for 500.
     n_jobs : processes; None is one, −1 takes all cores. It never changes a bit of the result.
     **settings : how pictures are sampled (``n_patches``, ``largest_patch``, ``segmenter``, ``n_regions``,

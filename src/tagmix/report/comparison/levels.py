@@ -12,7 +12,7 @@ from tagmix.report.page import Cell, Line
 HEADS = ("Precision asked for", "Expected", "Achieved", "Recall", "Pictures without a tag")
 NOTE = (
     "{name}, asked for a precision: the threshold is learnt on training pictures by cross-validation. "
-    "Expected is the mean probability of the tags shown, achieved the share of them that is right on the test "
+    "Expected is the mean probability of the tags shown, achieved the share of them that is right on test "
     "pictures."
 )
 

@@ -34,7 +34,7 @@ def mean_average_precision_of_tags(tags: Any, scores: Any) -> float:
     >>> mean_average_precision_of_tags(np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.5], [0.1, 0.4]]))
     0.75
     """
-    return quotient(_by_row(*turned(*checked(tags, scores)), _average_precision))
+    return quotient(tag_precision_parts(tags, scores))
 
 
 def ranking_loss(tags: Any, scores: Any) -> float:
@@ -60,6 +60,11 @@ def coverage(tags: Any, scores: Any) -> float:
 def picture_precision_parts(tags: Any, scores: Any) -> Parts:
     """Return the terms of each picture in ``mean_average_precision_of_pictures``."""
     return _by_row(*checked(tags, scores), _average_precision)
+
+
+def tag_precision_parts(tags: Any, scores: Any) -> Parts:
+    """Return the terms of each tag in ``mean_average_precision_of_tags``: one per tag, not per picture."""
+    return _by_row(*turned(*checked(tags, scores)), _average_precision)
 
 
 def loss_parts(tags: Any, scores: Any) -> Parts:

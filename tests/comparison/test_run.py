@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator
 
 from tagmix import KNN, Bags, NaiveRegions, __version__
 from tagmix.comparison import measure, methods, run
+from tagmix.comparison.forms import Frequency
 from tagmix.comparison.measure import measured, region_ranks
-from tagmix.comparison.methods import Frequency, Method, choose_setting
+from tagmix.comparison.methods import Method, choose_setting
 from tagmix.comparison.parts import DataPart, save_parts
 from tagmix.comparison.records import Record, Task
 from tagmix.comparison.run import fingerprint, provenance, run_all

@@ -287,9 +287,11 @@ def test_about_half_of_the_training_tags_are_dropped_and_none_of_the_test():
     assert after.nnz / before.nnz == pytest.approx(0.5, abs=0.06)
     assert (after.toarray() <= before.toarray()).all()
     assert same(part.test, made.test)
-    assert made.truth is part.truth and made.places is part.places
+    assert made.truth is part.truth
+    assert made.places is part.places
     again, other = (apply_variation(part, {"dropped": 0.5, "draw": draw}) for draw in (0, 1))
-    assert same(again.train, made.train) and not same(other.train, made.train)
+    assert same(again.train, made.train)
+    assert not same(other.train, made.train)
 
 
 def test_places_go_along_with_tags_and_pictures():

@@ -80,7 +80,8 @@ def test_pointing_never_exceeds_what_is_reachable():
     pairs, places = rng.random((4, 5)) < 0.6, rng.random((10, 5)) < 0.3
     reach = reachable_parts(pairs, places, offsets)
     hits = pointing_parts(pairs, places, best_regions(rng.random((10, 5)), offsets))
-    assert (hits.gain <= reach.gain).all() and (hits.weight == reach.weight).all()
+    assert (hits.gain <= reach.gain).all()
+    assert (hits.weight == reach.weight).all()
     assert pointing(pairs, places, places * 1.0, offsets) == quotient(reach) > 0
     with pytest.raises(ParameterError, match="same pictures and tags"):
         pointing_parts(pairs, places[:, :3], best_regions(rng.random((10, 5)), offsets))

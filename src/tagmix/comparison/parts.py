@@ -132,8 +132,9 @@ def load_part(folder: Path, name: str, number: int) -> DataPart:
     if not arrays.keys() & {*Places._fields}:
         return DataPart(train, test, truth)
     shapes = [(n, test.n_tags) for n in (len(test), test.n_regions, test.n_regions)]
-    places = [_matrix(arrays.get(key), shape) for key, shape in zip(Places._fields, shapes, strict=True)]
-    if any(matrix is None for matrix in places):
+    found = [_matrix(arrays.get(key), shape) for key, shape in zip(Places._fields, shapes, strict=True)]
+    places = [matrix for matrix in found if matrix is not None]
+    if len(places) < len(found):
         raise _damaged(home, number)
     return DataPart(train, test, truth, Places(*places))
 

@@ -80,7 +80,7 @@ class RegionRanks:
         picture = np.asarray(self.picture, dtype=np.int64)
         n = int(picture.max(initial=-1)) + 1
         gain, weight = (
-            np.bincount(picture, own, minlength=n) for own in ((0 < place) & (place <= k), place > 0)
+            np.bincount(picture, own, minlength=n) for own in ((place > 0) & (place <= k), place > 0)
         )
         return Parts(gain.astype(np.float64), weight.astype(np.float64))
 

@@ -58,12 +58,14 @@ def picture_truth(album: Album, item: Item, seen: Seen) -> PictureTruth:
         close = _widened(pixels)[middles[:, 0], middles[:, 1]]
         near += [(int(region), tag) for region in np.flatnonzero(close)]
     boxed = item.mask is None and all(region.box is not None for region in item.regions)
-    tags = _boxed_tags(inside, n_regions) if boxed and areas else region_tags(album, item, seen)
+    tags: list[str | None] = [*region_tags(album, item, seen)]
+    if boxed and areas:
+        tags = _boxed_tags(inside, n_regions)
     unique = (list(dict.fromkeys(pairs)) for pairs in (inside, near))
     return PictureTruth(tags, list(dict.fromkeys(tag for tag, _ in areas)), *unique)
 
 
-def region_tags(album: Album, item: Item, seen: Seen) -> list[str | None]:
+def region_tags(album: Album, item: Item, seen: Seen) -> list[str]:
     """Return the majority tag of each region's pixels; ``UNKNOWN_TAG`` where most are unlabelled."""
     truth = album.region_truth(item, seen.image.shape)
     n_regions, n_names = int(seen.labels.max()) + 1, len(truth.names)

@@ -5,6 +5,7 @@ two methods over the same bootstrap samples of pictures.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
@@ -97,9 +98,9 @@ def owners(bags: Bags) -> Ints:
     return np.repeat(np.arange(len(bags)), np.diff(bags.offsets))
 
 
-def with_caption(bags: Bags) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def with_caption(bags: Bags) -> NDArray[np.bool_]:
     """Return which pictures have a caption."""
-    told: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.diff(bags.captions.indptr) > 0
+    told: NDArray[np.bool_] = np.diff(bags.captions.indptr) > 0
     return told
 
 
@@ -113,10 +114,11 @@ def _missed_by_captions(part: DataPart) -> Parts:
     return _by_picture(part.test, parts, with_caption(part.test))
 
 
-def _by_picture(bags: Bags, parts: Parts, counted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Parts:
+def _by_picture(bags: Bags, parts: Parts, counted: NDArray[np.bool_]) -> Parts:
     """Return the terms of regions summed over each picture; 0 for pictures that are not counted."""
     owner = owners(bags)
-    return Parts(*(np.bincount(owner, column * counted[owner], minlength=len(bags)) for column in parts))
+    sums = (np.bincount(owner, column * counted[owner], minlength=len(bags)) for column in parts)
+    return Parts(*(column.astype(np.float64) for column in sums))
 
 
 def _plain(parts: Parts) -> list[list[float]]:

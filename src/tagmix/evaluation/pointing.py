@@ -5,6 +5,7 @@ if it lies on the tag, in one of two senses that the caller decides: mostly insi
 (Zhang et al., "Top-down neural attention by excitation backprop", ECCV 2016: within 15 pixels).
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def best_regions(shares: Any, offsets: Any) -> Ints:
     """
     values, bounds = np.asarray(shares), np.asarray(offsets)
     out = np.full((len(bounds) - 1, values.shape[1]), NO_REGION, dtype=np.int64)
-    for i, (start, stop) in enumerate(zip(bounds, bounds[1:], strict=False)):
+    for i, (start, stop) in enumerate(itertools.pairwise(bounds)):
         if stop > start:
             part = values[start:stop]
             out[i] = np.where(part.max(axis=0) > 0, start + part.argmax(axis=0), NO_REGION)
@@ -97,7 +98,7 @@ def _any_region(pairs: Any, places: Counts, offsets: Any) -> Parts:
     return _by_picture(of, picture, there[picture, tag])
 
 
-def _by_picture(of: Counts, picture: Ints, hit: Any) -> Parts:
+def _by_picture(of: Counts, picture: Any, hit: Any) -> Parts:
     n = of.shape[0]
-    gain = np.bincount(picture, hit.astype(np.float64), minlength=n)
-    return Parts(gain, np.bincount(picture, minlength=n).astype(np.float64))
+    gain = np.bincount(picture, hit, minlength=n)
+    return Parts(gain.astype(np.float64), np.bincount(picture, minlength=n).astype(np.float64))

@@ -13,8 +13,8 @@ PRECISION = 0.6
 def recall_at_precision(tags: Any, scores: Any, precision: float = PRECISION) -> float:
     """Return the largest recall of one threshold at which this share of the tags shown is right; 0 if none.
 
-    Scores are compared between pictures. Pairs with one score are shown together. Ordered by score the pairs
-    are right, right, wrong, right: precisions 1, 1, 2/3, 3/4, so that all are found at .6, two of three at .8.
+    Scores are compared between pictures. Pairs of equal scores are shown together. Here, by score, pairs are
+    right, right, wrong, right: precisions 1, 1, 2/3, 3/4, so that all are found at .6, two of three at .8.
 
     >>> tags, scores = np.array([[1, 1, 0, 1]]), np.array([[0.9, 0.8, 0.7, 0.6]])
     >>> recall_at_precision(tags, scores), round(recall_at_precision(tags, scores, 0.8), 4)

@@ -11,7 +11,8 @@ from tagmix.comparison.methods import METHODS, RIVALS, TEXT, methods_with
 from tagmix.comparison.parts import DataSet
 from tagmix.comparison.records import Task
 from tagmix.images.views.layout import LAYOUT
-from tagmix.studies.names import rich_parts
+from tagmix.studies.names import is_rich, rich_parts
+from tagmix.studies.openworld import tasks_of_development, tasks_of_openworld
 
 PAPER = ("CorrLDA", "DBA", "EMM_m", "EMM_d")
 REGIONS = methods_with("for_regions")
@@ -166,7 +167,7 @@ def _line(
 
 
 def _pictures(sets: Mapping[str, DataSet]) -> Iterable[DataSet]:
-    return (data for data in sets.values() if data.views != TEXT and rich_parts(data.name) is None)
+    return (data for data in sets.values() if data.views != TEXT and not is_rich(data.name))
 
 
 def _rich(sets: Mapping[str, DataSet], segmented: bool = False) -> Iterable[DataSet]:
@@ -189,7 +190,11 @@ STUDIES: dict[str, Callable[[Mapping[str, DataSet]], list[Task]]] = {
         *(task for data in _rich(sets) for task in ablation(data)),
         *(task for data in _rich(sets, segmented=True) for task in other_segmenters(data)),
     ],
+    "openworld": tasks_of_openworld,
+    "development": tasks_of_development,
 }
+# Without names; ``development`` is for whoever changes a model.
+USUAL = tuple(name for name in STUDIES if name != "development")
 
 
 def tasks_of(names: Sequence[str], sets: Mapping[str, DataSet]) -> list[Task]:

@@ -118,7 +118,7 @@ def _network(path: Path | None, studies: Sequence[str]) -> Network | None:
     """Return the network; print if a study lacks one, or if no study uses it."""
     used = [study for study in studies if study in (*RICH, *OPEN)]
     if used and path is None:
-        click.echo(f"{' and '.join(used)} without network features: no --network", err=True)
+        click.echo(f"{', '.join(used)} without network features: no --network", err=True)
     if path is not None and not used:
         click.echo(f"--network is not used: only {', '.join((*RICH, *OPEN))} read it", err=True)
     return load_network(path) if path is not None and used else None

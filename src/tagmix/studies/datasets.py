@@ -86,9 +86,8 @@ class Sources:
 
 def prepare(studies: Sequence[str], sources: Sources, left_out: Callable[[str], None]) -> dict[str, DataSet]:
     """Return the data sets that the studies need; ``left_out`` is called with those that are missing."""
-    needed = _needed(studies)
-    for name in needed:
-        if not is_available(name, sources.data):
+    for name in _needed(studies):
+        if not is_available(name, sources.data) and name not in sources.albums:
             left_out(name)
     closed, opened = ([study for study in studies if (study in OPEN) == own] for own in (False, True))
     for_open = [name for name in _needed(opened) if is_available(name, sources.data)]

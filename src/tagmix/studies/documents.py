@@ -40,7 +40,7 @@ INTRODUCTION = (
 
 
 def write_documents(folder: Path, records: Sequence[Record]) -> list[Path]:
-    """Write the tables of the studies: tables.md with at most two figures, openworld.md; return their paths."""
+    """Write tables.md, with at most two figures, and openworld.md; return the paths of those written."""
     pages = PaperPage()
     found = groups(records, pages.title_of)
     opened = open_groups(found)
@@ -107,8 +107,8 @@ def check_commit(commit: str | None) -> None:
     """Raise RecordError unless this is the name of a commit without further changes."""
     if not commit or commit == UNKNOWN or commit.endswith("-dirty"):
         raise RecordError(
-            f"documented results must be of one clean commit, got {commit or UNKNOWN}; no tables were written: "
-            "commit the changes in a checkout, and use --again"
+            f"documented results must be of one clean commit, got {commit or UNKNOWN}; no tables were "
+            "written: commit the changes in a checkout, and use --again"
         )
 
 

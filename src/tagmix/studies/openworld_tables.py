@@ -20,8 +20,8 @@ NOTE = (
     "interval includes 0."
 )
 REGIONS_NOTE = (
-    "Right: share of regions with a known truth, none of the tags among them, that are named right. F1: of the "
-    "regions that have a tag. Captioned: the picture's own tags are known; pictures without a tag are left out."
+    "Right: share of the regions with a known truth, which may be none of the tags, that are named right. F1: "
+    "of the regions that have a tag. Captioned: with the picture's own tags; pictures without are left out."
 )
 POINTING_NOTE = (
     "Share of pairs (picture, tag) whose best region lies mostly inside an area of the tag; 15 pixels: has "
@@ -97,9 +97,7 @@ def facts_of(group: Group) -> str:
         facts.append(f"{none} of the regions are none of the tags.")
     if terms_of(known[0], "inside any") is not None:
         inside, near = (_share(known[0], name) for name in ("inside any", "near any"))
-        facts.append(
-            f"Pointing can reach {inside} of the pairs with a region inside, {near} with one within 15 pixels."
-        )
+        facts.append(f"Pointing can reach {inside} of the pairs, {near} within 15 pixels.")
     return " ".join(facts)
 
 

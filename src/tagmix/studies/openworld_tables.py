@@ -21,7 +21,7 @@ NOTE = (
 )
 REGIONS_NOTE = (
     "Right: share of the regions with a known truth, which may be none of the tags, that are named right. "
-    "F1: of the regions that have a tag. Captioned: with the picture's own tags; pictures without are left out."
+    "F1: of the regions that have a tag. Captioned: with the picture's own tags, if it has any."
 )
 POINTING_NOTE = (
     "Share of pairs (picture, tag) whose best region lies mostly inside an area of the tag; 15 pixels: has "

@@ -7,9 +7,18 @@ from scipy.special import logit
 from tagmix import Bags
 from tagmix.comparison.measure import probabilities_of
 from tagmix.comparison.methods import RIVALS, method_of, views_read
-from tagmix.comparison.rivals import CAM, CONSTANT, RIDGES, AlwaysNone, ScorerZero, shares_beside_none
+from tagmix.comparison.rivals import (
+    CAM,
+    CONSTANT,
+    RIDGES,
+    AlwaysNone,
+    ScorerZero,
+    log_loss,
+    shares_beside_none,
+)
 from tagmix.comparison.stacks import BalancedKernelRidge, CalibratedKernelRidge, Stack
 from tagmix.errors import BagsError
+from tagmix.evaluation.folds import duplicate_groups, picture_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.evaluation.regions import NONE, object_f1, region_accuracy, region_names
 from tagmix.learners import KernelRidge, MaxPooling
@@ -86,8 +95,8 @@ def test_with_its_caption_a_picture_shows_its_own_tags_or_none(name, train, test
 
 def test_the_scorers_zero_names_the_best_tag_of_max_pooling(train, test):
     bags = test[0]
-    names = region_names(ScorerZero().fit(train).predict_regions(bags))
-    pooling = MaxPooling().fit(train)
+    names = region_names(ScorerZero(ridge=1.0).fit(train).predict_regions(bags))
+    pooling = MaxPooling(ridge=1.0).fit(train)
     scores = pooling._region_scores(bags)
     assert names.tolist() == np.where(scores.max(axis=1) < 0, NONE, scores.argmax(axis=1)).tolist()
 
@@ -112,22 +121,34 @@ def test_cam_without_a_picture_view_reads_the_mean_of_the_regions(train):
         CAM().fit(words)
 
 
-def test_cam_chooses_the_ridge_that_ranks_left_out_pictures_best(train):
+def test_cam_chooses_the_ridge_with_the_smallest_error_on_left_out_pictures(train):
     """Here by fits without each picture."""
     part = train[:30]
     cam = CAM().fit(part)
     features = cam._scaled(np.asarray(part.pictures["pooled"]))
     tags, kernel = part.captions.toarray(), features @ features.T + CONSTANT
-    reached = {}
+    errors = {}
     for ridge in RIDGES:
         scores = np.empty(tags.shape)
         for i in range(30):
             others = np.delete(np.arange(30), i)
             inner = kernel[np.ix_(others, others)] + ridge * np.eye(29)
             scores[i] = kernel[i, others] @ np.linalg.solve(inner, tags[others])
-        reached[ridge] = top_k_accuracy(tags, scores, 2)
-    assert cam.loo_accuracy_ == pytest.approx(max(reached.values()))
-    assert reached[cam.ridge_] == max(reached.values()) > min(reached.values())
+        errors[ridge] = ((scores - tags) ** 2).sum()
+    assert errors[cam.ridge_] == min(errors.values()) < max(errors.values())
+    assert cam.ridge_ not in (RIDGES[0], RIDGES[-1])
+
+
+def test_the_scorers_ridge_is_that_of_the_smallest_log_loss_of_unseen_captions(train, monkeypatch):
+    monkeypatch.setattr(ScorerZero, "grid", (3.0, 0.3, 0.003))
+    part = train[:45]
+    folds = picture_folds(45, 3, groups=duplicate_groups(part))
+    losses = {}
+    for ridge in ScorerZero.grid:
+        scorers = [(test, ScorerZero(ridge=ridge).fit(part[fitted])) for fitted, test in folds]
+        losses[ridge] = sum(log_loss(s.decision_scores(part[test]), part[test]) for test, s in scorers)
+    assert ScorerZero().fit(part).ridge_ == min(losses, key=losses.get)
+    assert len({round(loss, 3) for loss in losses.values()}) == 3
 
 
 def test_calibrated_kernel_ridge_is_kernel_ridge_with_probabilities(train, test):

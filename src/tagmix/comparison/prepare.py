@@ -49,7 +49,8 @@ def prepare_album(
         return known
     album = replace(album, items=tuple(item for item in album if item.tags))
     folds = folds_of(album, n_folds, seed)
-    truths = _truths(album, describer, progress)
+    tested = sorted({int(i) for fold in folds for i in fold.test})
+    truths = _truths(replace(album, items=tuple(album[i] for i in tested)), describer, progress)
     parts, problems = [], list(album.problems)
     for shift, fold in ((shift, fold) for fold in folds for shift in range(seeds if len(folds) == 1 else 1)):
         train = replace(album, items=tuple(album[int(i)] for i in fold.train))
@@ -170,7 +171,7 @@ class _Truth:
 
 
 def _truths(album: Album, describer: Describer, progress: Progress | None) -> Truths:
-    """Return the truth about every picture that has a mask or boxes."""
+    """Return the truth about every picture of the album that has a mask or boxes."""
     items = [item for item in album if item.mask is not None or item.regions]
     found: dict[str, PictureTruth] = {}
     for done, (number, truth) in enumerate(map_files(_Truth(album, describer), items, describer.n_jobs)):

@@ -9,17 +9,16 @@ from tagmix.arrays import Floats, centre_and_spread, is_sparse
 from tagmix.bags import Bags
 from tagmix.comparison.forms import Frequency
 from tagmix.errors import BagsError
-from tagmix.evaluation.folds import duplicate_groups
+from tagmix.evaluation.folds import duplicate_groups, picture_folds
 from tagmix.learners.base import RegionLearner, _within_captions
 from tagmix.learners.calibrate import Calibration, fit_calibration
 from tagmix.learners.inputs import check_tags
-from tagmix.learners.pictures.base import accuracy
 from tagmix.learners.pictures.kernel_ridge import left_out
 from tagmix.learners.regions.max_pooling import MaxPooling
 from tagmix.learners.whole_pictures import pooled_views
 
 # The ridges of CAM, for features of mean squared length 1.
-RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+RIDGES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 # The square of CAM's constant feature: the ridge hardly shrinks its weight, the bias.
 CONSTANT = 100.0
 
@@ -51,13 +50,43 @@ class BesideNone(RegionLearner):
 
 
 class ScorerZero(BesideNone, MaxPooling):
-    """Name a region by the linear scorer of ``MaxPooling``, none where its best score is below 0."""
+    """Name a region by the linear scorer of ``MaxPooling``, none where its best score is below 0.
+
+    The zero is meant as a probability of one half, so the ridge is the one with the smallest cross-validated
+    log loss of captions; top-k accuracy does not depend on where zero is, and its ridges are ten times
+    stronger.
+    """
+
+    grid: ClassVar[tuple[float, ...]] = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+
+    def _choose_ridge(self, bags: Bags) -> tuple[float, Floats]:
+        if self.ridge is not None or len(bags) < 2 * self.folds:
+            return super()._choose_ridge(bags)
+        folds = picture_folds(len(bags), self.folds, groups=duplicate_groups(bags))
+        paths = [(test, self._path(bags[train], bags[test])) for train, test in folds]
+        losses: list[float] = []
+        for _ in self.grid:
+            losses.append(sum(log_loss(next(path), bags[test]) for test, path in paths))
+            if losses[-1] > min(losses):
+                break
+        return self.grid[int(np.argmin(losses))], np.array([])
+
+
+def log_loss(logits: Floats, bags: Bags) -> float:
+    """Return the summed log loss of the captions.
+
+    >>> bags = Bags(np.ones((1, 1), int), [0, 1], tags=[["a"]], tag_names=["a", "b"])
+    >>> round(log_loss(np.zeros((1, 2)), bags), 3)  # 2 log 2
+    1.386
+    """
+    tags = bags.captions.toarray() > 0
+    return float(np.logaddexp(0, np.where(tags, -logits, logits)).sum())
 
 
 class CAM(BesideNone):
     """Name a region by a linear model of whole pictures: class activation maps (Zhou et al., CVPR 2016).
 
-    Ridge regression of tags on the picture's vector, with the ridge of the best leave-one-out accuracy; its
+    Ridge regression of tags on the picture's vector, with the ridge of the smallest leave-one-out error; its
     leave-one-out scores are calibrated to logits. A region's logits are those of its own features of the same
     layer: the view of regions that is as wide as the view of pictures; without one, the last dense view,
     and its mean over a picture's regions.
@@ -65,7 +94,7 @@ class CAM(BesideNone):
     Attributes
     ----------
     weights_, biases_ : features × tags, and one per tag. ``centre_``, ``scale_``: of the features.
-    ridge_, loo_accuracy_ : the ridge and its accuracy. ``layer_``: the views of regions and of pictures.
+    ridge_ : the ridge chosen. ``layer_``: the views of regions and of pictures.
     calibration_ : from scores to probabilities.
     """
 
@@ -83,10 +112,9 @@ class CAM(BesideNone):
         tags = bags.captions.toarray().astype(np.float64)
         kernel = features @ features.T + CONSTANT
         fits = [left_out(kernel, tags, ridge) for ridge in RIDGES]
-        reached = [accuracy(scores, bags.captions) for _, scores, _ in fits]
-        best = int(np.argmax(reached))
+        best = int(np.argmin([((tags - scores) ** 2).sum() for _, scores, _ in fits]))
         alpha, scores, _ = fits[best]
-        self.ridge_, self.loo_accuracy_ = RIDGES[best], reached[best]
+        self.ridge_ = RIDGES[best]
         self.weights_, self.biases_ = features.T @ alpha, CONSTANT * alpha.sum(axis=0)
         self.calibration_, _ = fit_calibration([scores], tags, duplicate_groups(bags), 0)
 

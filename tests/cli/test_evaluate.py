@@ -197,7 +197,7 @@ def test_an_unknown_learner_is_a_wrong_call(painted: Path, capsys: pytest.Captur
     [
         ("EMM", "EMM_m or EMM_d or EMM_calibrated?"),
         ("tag-prop", "TagProp?"),
-        ("kernalridge", "KernelRidge?"),
+        ("kernalridge", "KernelRidge or KernelRidge_balanced or KernelRidge_calibrated?"),
     ],
 )
 def test_a_name_that_is_nearly_a_learner_is_told_which(

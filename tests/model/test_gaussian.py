@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from tagmix.model.linear import Linear
 
 from tagmix import Bags
 from tagmix.arrays import entries_of
 from tagmix.kernels import compiled, reference
 from tagmix.model import mstep
 from tagmix.model.gaussian import PULL, SHRINKAGE, Gaussian, Projection
-from tagmix.model.linear import Linear
 from tagmix.model.params import Settings
 
 N_TAGS = 5

@@ -4,11 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tagmix.model.linear import Linear
 
 from tagmix import Bags
 from tagmix.kernels import compiled, reference
 from tagmix.model import estep, given, mstep
-from tagmix.model.linear import Linear
 from tagmix.model.params import Settings
 
 N_TAGS = 3

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagmix.comparison.methods import METHODS, method_of
+from tagmix.comparison.methods import METHODS, RIVALS, method_of
 from tagmix.comparison.records import Task
 from tagmix.comparison.variations import settings_at
 from tagmix.studies.names import rich_name, rich_parts
@@ -47,15 +47,15 @@ RICH_SETS = {data.name: data for data in (RICH_COREL, RICH_MSRC, GRID)}
 
 def test_pictures_are_compared_with_sift_alone_and_with_colour_by_all_methods_but_those_for_regions():
     tasks = whole(COREL)
-    assert len(tasks) == 2 * (len(METHODS) - len(REGIONS) - len(OUR_FORMS))
+    assert len(tasks) == 2 * (len(METHODS) - len(RIVALS) - len(REGIONS) - len(OUR_FORMS))
     assert {task.views for task in tasks} == {("sift",), ("sift", "colour")}
     assert not {task.method for task in tasks} & set(REGIONS)
 
 
 def test_where_regions_are_known_all_methods_use_all_words_on_every_part():
     tasks = whole(MSRC)
-    assert {task.method for task in tasks} == set(METHODS) - set(OUR_FORMS)
-    assert len(tasks) == 5 * (len(METHODS) - len(OUR_FORMS))
+    assert {task.method for task in tasks} == set(METHODS) - set(RIVALS) - set(OUR_FORMS)
+    assert len(tasks) == 5 * (len(METHODS) - len(RIVALS) - len(OUR_FORMS))
     assert {task.views for task in tasks} == {ALL}
     assert {task.part for task in tasks} == set(range(5))
 
@@ -157,7 +157,7 @@ def test_rivals_are_beside_emm_with_context_on_the_same_views():
             methods = {task.method for task in tasks if (task.data, task.views) == (data, one)}
             regions = set(REGIONS) - {"CandidateEM"}  # an hour by itself
             labelled = data == "msrc_v2_rich"
-            rivals = set(METHODS) - set(REGIONS) if labelled and "map" not in one else set(READS_ALL)
+            rivals = set(METHODS) - {*REGIONS, *RIVALS} if labelled and "map" not in one else set(READS_ALL)
             assert methods == (rivals | regions if labelled else rivals)
     assert not any(task.data == GRID.name or task.point for task in tasks)
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from scipy.special import expit, log_expit, softmax
+from tagmix.learners.context.agreement import Trial, cross_validated_shares, try_powers
+from tagmix.model.linear import Linear
 
 from tagmix import Bags
 from tagmix.learners.context import agreement
-from tagmix.learners.context.agreement import Trial, cross_validated_shares, try_powers
 from tagmix.learners.context.prior import PriorOfTraining
 from tagmix.learners.context.regions import RegionTrainer, TrainedFold
 from tagmix.model.given import RegionModel, log_shares_of
-from tagmix.model.linear import Linear
 from tagmix.model.params import Settings
 
 N, N_TAGS = 150, 6

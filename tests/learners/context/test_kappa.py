@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from tagmix.learners.context.agreement import Trial
 
 from tagmix import Bags
 from tagmix.evaluation.folds import grouped_folds
 from tagmix.learners.context import kappa
-from tagmix.learners.context.agreement import Trial
 from tagmix.learners.context.kappa import KappaSearch, most_tried
 from tagmix.learners.context.prior import PriorOfTraining
 from tagmix.learners.context.regions import RegionTrainer, train_folds

@@ -18,7 +18,7 @@ from tagmix.comparison.methods import (
     methods_with,
     views_read,
 )
-from tagmix.comparison.rivals import CAM, AlwaysNone, ScorerZero
+from tagmix.comparison.rivals import CAM, AlwaysNone, MaxPoolingZero, ScorerZero
 from tagmix.comparison.stacks import BalancedKernelRidge, CalibratedKernelRidge, Stack
 from tagmix.errors import ParameterError
 from tagmix.evaluation.leaks import leaks
@@ -55,7 +55,15 @@ def test_every_learner_is_in_the_comparison():
     compared = {type(method_of(name, ("sift",)).learner) for name in METHODS}
     assert set(LEARNERS.values()) - compared == set()
     rivals = {type(method_of(name, ("sift",)).learner) for name in RIVALS}
-    assert rivals == {AlwaysNone, ScorerZero, CAM, CalibratedKernelRidge, BalancedKernelRidge, Stack}
+    assert rivals == {
+        AlwaysNone,
+        ScorerZero,
+        MaxPoolingZero,
+        CAM,
+        CalibratedKernelRidge,
+        BalancedKernelRidge,
+        Stack,
+    }
     assert compared - set(LEARNERS.values()) == {Frequency, CalibratedEMM, BalancedContextEMM} | rivals
 
 

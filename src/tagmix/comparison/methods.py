@@ -15,7 +15,7 @@ from sklearn.base import clone
 from tagmix.arrays import Ints, is_sparse
 from tagmix.bags import Bags
 from tagmix.comparison.forms import BalancedContextEMM, CalibratedEMM, Frequency
-from tagmix.comparison.rivals import CAM, AlwaysNone, ScorerZero
+from tagmix.comparison.rivals import CAM, AlwaysNone, MaxPoolingZero, ScorerZero
 from tagmix.comparison.stacks import BalancedKernelRidge, CalibratedKernelRidge, Stack
 from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.search import SearchResult, Setting, coordinate_search
@@ -118,6 +118,7 @@ _FORMS: dict[str, Maker] = {
 RIVALS: dict[str, Maker] = {
     "AlwaysNone": _method(AlwaysNone(), {}),
     "ScorerZero": _method(ScorerZero(), {}),
+    "MaxPoolingZero": _method(MaxPoolingZero(), {}),
     "CAM": _method(CAM(), {}),
     "KernelRidge_calibrated": _method(CalibratedKernelRidge(), {}),
     "KernelRidge_balanced": _method(BalancedKernelRidge(), {}),

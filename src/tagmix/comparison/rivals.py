@@ -13,8 +13,9 @@ from tagmix.evaluation.folds import duplicate_groups, picture_folds
 from tagmix.learners.base import RegionLearner, _within_captions
 from tagmix.learners.calibrate import Calibration, fit_calibration
 from tagmix.learners.inputs import check_tags
-from tagmix.learners.pictures.kernel_ridge import left_out
+from tagmix.learners.pictures.ridge_fits import left_out
 from tagmix.learners.regions.max_pooling import MaxPooling
+from tagmix.learners.regions.region_scorer import RegionScorer
 from tagmix.learners.whole_pictures import pooled_views
 
 # The ridges of CAM, for features of mean squared length 1.
@@ -49,7 +50,11 @@ class BesideNone(RegionLearner):
         return shares_beside_none(scores)
 
 
-class ScorerZero(BesideNone, MaxPooling):
+class ScorerZero(BesideNone, RegionScorer):
+    """Name a region by the scorer that ``ContextEMM`` has inside, none where its best score is below 0."""
+
+
+class MaxPoolingZero(BesideNone, MaxPooling):
     """Name a region by the linear scorer of ``MaxPooling``, none where its best score is below 0.
 
     The zero is meant as a probability of one half, so the ridge is the one with the smallest cross-validated

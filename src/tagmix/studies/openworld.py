@@ -26,7 +26,15 @@ HALF = 0.5  # the share of training tags that is dropped
 POINTS: dict[str, dict[str, Any]] = {"objects": {"objects": True}, "half": {"objects": True, "dropped": HALF}}
 MSRC, ODD = "msrc_v2", "msrc_v2_odd"
 PICTURES = ("ContextEMM", "KernelRidge", "KernelRidge_calibrated", "Stack", "frequency")
-REGIONS = ("ContextEMM", "KernelRidge", "KernelRidge_calibrated", "Stack", "AlwaysNone", "ScorerZero")
+REGIONS = (
+    "ContextEMM",
+    "KernelRidge",
+    "KernelRidge_calibrated",
+    "Stack",
+    "AlwaysNone",
+    "ScorerZero",
+    "MaxPoolingZero",
+)
 # Where regions are not labelled, pictures are also ranked so that rare tags count.
 BALANCED = ("ContextEMM_balanced", "KernelRidge_balanced")
 OF_WORDS, OF_MAPS = "EMM_calibrated", "CAM"

@@ -40,7 +40,7 @@ class RegionScorer(RegionLearner):
     sharpness : β of the soft maximum; ∞ is the maximum.
     absent : the target of tags that a caption lacks; rejected tags have 0, unknown ones do not enter.
     tol : a tag has converged if its largest gradient is below this fraction of its number of pictures.
-    max_iter : the largest number of steps.
+    max_iter : the largest number of steps: more fit captions better, and new pictures worse.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class RegionScorer(RegionLearner):
         sharpness: float = 1.5,
         absent: float = 0.015,
         tol: float = 1e-3,
-        max_iter: int = 60,
+        max_iter: int = 20,
     ) -> None:
         self.ridge = ridge
         self.sharpness = sharpness

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from tagmix import Bags
 from tagmix.comparison.measure import probabilities_of
@@ -109,6 +109,12 @@ def test_cam_gives_the_mean_of_its_regions_the_score_of_their_picture(train, tes
     raw = cam._scaled(np.asarray(bags.views["head"])) @ cam.weights_
     whole = cam._scaled(np.asarray(bags.pictures["pooled"])) @ cam.weights_
     assert raw.reshape(len(bags), 4, -1).mean(axis=1) == pytest.approx(whole)
+
+
+def test_the_logits_of_cam_are_calibrated_on_new_pictures(train, test):
+    bags = test[0]
+    p = expit(CAM().fit(train).decision_scores(bags))
+    assert p.mean(axis=0) == pytest.approx(bags.captions.toarray().mean(axis=0), abs=0.1)
 
 
 def test_cam_without_a_picture_view_reads_the_mean_of_the_regions(train):

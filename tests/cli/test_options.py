@@ -133,9 +133,10 @@ def test_the_summary_names_what_it_compares():
     said = [
         "weight κ of each view: sift 0.3, map 0.1, map:linear 0.9",
         "top-5 accuracy, cross-validated: 0.987; always the most frequent tags: 0.321",
-        "shown tags: expected precision 0.68, cross-validated 0.62, recall 0.50; 95% of pictures get at least "
-        "one",
-        "25% of pictures get their most probable tag alone, below the threshold: cross-validated precision 0.40",
+        "shown tags: expected precision 0.68, cross-validated 0.62, recall 0.50; 95% of pictures get "
+        "at least one",
+        "25% of pictures get their most probable tag alone, below the threshold: cross-validated "
+        "precision 0.40",
     ]
     training = SimpleNamespace(annotator=SimpleNamespace(model=model), bags=tagged(200, of=200))
     assert train_verb.summary(training) == said
@@ -150,8 +151,8 @@ def test_the_summary_names_what_it_compares():
 def test_a_summary_without_best_tags_below_the_threshold_does_not_name_any():
     found = train_verb._shown_tags(Outcome(10, 20, 20, 15, 14.0, 10, 0, 0))
     assert found == [
-        "shown tags: expected precision 0.70, cross-validated 0.75, recall 0.75; 100% of pictures get at least "
-        "one"
+        "shown tags: expected precision 0.70, cross-validated 0.75, recall 0.75; 100% of pictures get "
+        "at least one"
     ]
 
 

@@ -15,6 +15,7 @@ from tagmix.datasets import Album, open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.learners.base import none_shares
 from tagmix.learners.mixture import Explained
+from tagmix.report import planted
 from tagmix.report.album_page import NONE, case_card
 from tagmix.report.album_results import cases_of, described_test, scores_of
 
@@ -153,6 +154,18 @@ def test_a_region_with_a_true_tag_is_not_right_where_it_is_none(album: Album, tr
     held = held._replace(truth=np.where(doubted, held.truth, -1))
     assert (held.truth >= 0).sum() > 5
     assert scores_of(training, held)["tagmix"].free == 0
+
+
+def test_the_experiment_with_a_planted_truth_names_regions_that_are_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes = planted.Sizes(n_words=40, n_train=60)
+    world = planted.draw(sizes, ["sky", "sea", "cow", "car"], 0.2, 0, 10)
+    emm = planted.fit(world.train.bags, folds=2)
+    monkeypatch.setattr(type(emm), "top_region_tags", lambda self, bags: np.full((bags.n_regions, 1), -1))
+    (picture,) = planted.pictures_of(emm, world.test, 1)
+    assert set(picture.found) == {NONE}
+    assert set(picture.true) <= set(emm.tag_names_)
 
 
 def test_none_ranks_before_smaller_shares_and_after_larger_ones() -> None:

@@ -9,15 +9,15 @@ import pytest
 
 from tagmix.cli import reproduce, run
 from tagmix.comparison import run as running
-from tagmix.comparison.methods import METHODS
 from tagmix.comparison.parts import load_part
 from tagmix.comparison.records import Task
 from tagmix.errors import AlbumError
 from tagmix.images.describe import Describer
+from tagmix.images.process_pool import Failure
 from tagmix.report.comparison import files
 from tagmix.report.comparison.page import comparison_figures, comparison_page
 from tagmix.report.page import GENERATOR
-from tagmix.studies import datasets
+from tagmix.studies import datasets, openworld, planted
 from tagmix.studies import tasks as studies
 from tagmix.studies.datasets import Sources, album_name
 from tagmix.studies.tasks import STUDIES
@@ -42,12 +42,17 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "SCENES", 12)
     few = {"n_words": 6, "n_patches": 24, "n_regions": 4, "restarts": 1}
     monkeypatch.setattr(datasets, "Describer", partial(Describer, **few))
-    two = {name: METHODS[name] for name in ("frequency", "NaiveRegions")}
-    monkeypatch.setattr(studies, "METHODS", two)
+    two = ("frequency", "NaiveRegions")
+    monkeypatch.setattr(studies, "COMPARED", two)
+    for name in ("PICTURES", "REGIONS", "BALANCED"):
+        monkeypatch.setattr(openworld, name, ("frequency",))
+    monkeypatch.setattr(openworld, "OF_WORDS", "NaiveRegions")
     monkeypatch.setattr(studies, "PICTURES", ("frequency",))
     monkeypatch.setattr(studies, "CHANGES", ())
     monkeypatch.setattr(datasets, "SEEDS", 2)
     monkeypatch.setattr(studies, "ON_CURVES", ("frequency",))
+    monkeypatch.setattr(studies, "margins", lambda data: [Task(data.name, "frequency", data.views)])
+    monkeypatch.setitem(datasets.NEEDS, "margins", ())
     monkeypatch.setattr(files, "comparison_page", lambda records, **_: GENERATOR)
     monkeypatch.setattr(files, "comparison_figures", lambda records, extras: {})
 
@@ -64,21 +69,34 @@ def test_without_data_the_drawn_scenes_are_measured_and_what_is_left_out_is_told
     assert run(call) == 0
     said = capsys.readouterr()
     assert lines(said.err) == [
-        *(f"{name} is left out: no --data was given" for name in ("corel5k", "msrc_v2", "tate")),
+        *(f"{name} is left out: no --data was given" for name in ("corel5k", "msrc_v2", "tate", "coco_part")),
     ]
-    assert lines(said.out) == ["5 results", str(tmp_path / "index.html")]
+    assert lines(said.out) == ["7 results", str(tmp_path / "index.html")]
     assert results(tmp_path) == [
         ("scenes", "frequency", {}),
         ("scenes", "NaiveRegions", {}),
         ("scenes_rich", "frequency", {}),  # with the first seed
         ("scenes_rich", "NaiveRegions", {}),
         ("scenes_rich", "ContextEMM", {}),  # of the ablation
+        ("scenes_open", "frequency", {}),
+        ("scenes_open", "NaiveRegions", {}),
     ]
 
     # The pictures are not drawn again, or all results would be those of other pictures
     before = stamps(tmp_path)
     assert run(call) == 0
     assert stamps(tmp_path) == before
+
+
+def test_margins_are_studied_on_planted_data_if_there_is_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(datasets.NEEDS, "margins", ("corel5k", *planted.DESIGNS))
+    for name, few in (("SEEDS", 1), ("TRAIN", 30), ("TEST", 20)):
+        monkeypatch.setattr(planted, name, few)
+    assert run(["reproduce", "margins", "--out", str(tmp_path), "--jobs", "1"]) == 0
+    assert lines(capsys.readouterr().err) == ["corel5k is left out: no --data was given"]
+    assert results(tmp_path) == [(name, "frequency", {}) for name in planted.DESIGNS]
 
 
 def test_the_scenes_are_drawn_as_the_demo_draws_them(
@@ -223,7 +241,7 @@ def test_a_network_that_nothing_reads_or_that_is_not_there_is_told(
     out = ["--out", str(tmp_path / "out"), "-j", "1"]
     assert run(["reproduce", "figure3", "--network", str(tmp_path / "none.toml"), *out]) == 0
     assert lines(capsys.readouterr().err) == [
-        "--network is not used: only flagship and ablation read it",
+        "--network is not used: only flagship, ablation, openworld, development read it",
         "msrc_v2 is left out: no --data was given",
     ]
     monkeypatch.setattr(Describer, "fit", refuse_to_describe)
@@ -339,25 +357,67 @@ def test_the_folder_above_is_named_like_itself(tmp_path: Path, monkeypatch: pyte
     assert album_name(".") == "inner"
 
 
-def test_documents_are_written_and_say_if_they_are_not_of_one_clean_commit(
+DOCUMENTED = ["reproduce", "figure3", "-j", "1"]
+
+
+def test_documents_are_those_of_one_clean_commit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     docs = tmp_path / "docs"
-    call = ["reproduce", "figure3", "--out", str(tmp_path / "out"), "--docs", str(docs), "-j", "1"]
-    monkeypatch.setattr(running, "_commit", lambda: "abc-dirty")
+    call = [*DOCUMENTED, "--out", str(tmp_path / "out"), "--docs", str(docs)]
+    monkeypatch.setattr(running, "_commit", lambda: "abc")
     assert run(call) == 0
-    said = capsys.readouterr()
-    assert "must be of one clean commit, got abc-dirty: use --again" in said.err
-    assert lines(said.out)[-1] == str(docs / "tables.md")
+    assert lines(capsys.readouterr().out)[-1] == str(docs / "tables.md")
     text = (docs / "tables.md").read_text(encoding="utf-8")
     assert "## Scenes (drawn, every pixel labelled), SIFT, colour and place words" in text
     assert sorted(path.name for path in (docs / "figures").iterdir()) == ["figure2.svg", "figure3.svg"]
-    monkeypatch.setattr(running, "_commit", lambda: "abc")
     assert run([*call, "--again"]) == 0  # its own file is replaced
-    assert "clean commit" not in capsys.readouterr().err
     (docs / "tables.md").write_text("my own notes")
+    capsys.readouterr()
     assert run(call) == 1
     assert "tables.md' cannot be written" in one_line_error(capsys)
+
+
+@pytest.mark.parametrize(("commit", "shown"), [("abc-dirty", "abc-dirty"), (None, "unknown")])
+def test_documents_of_changed_code_are_refused_before_any_work(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    commit: str | None,
+    shown: str,
+) -> None:
+    monkeypatch.setattr(running, "_commit", lambda: commit)
+    monkeypatch.setattr(datasets, "draw_album", refuse_to_describe)
+    assert run([*DOCUMENTED, "--out", str(tmp_path / "out"), "--docs", str(tmp_path / "docs")]) == 1
+    assert f"must be of one clean commit, got {shown}; no tables were written" in one_line_error(capsys)
+    assert not (tmp_path / "docs").exists()
+
+
+def test_tables_of_several_commits_or_with_a_missing_result_are_refused_and_the_page_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, docs = tmp_path / "out", tmp_path / "docs"
+    call = [*DOCUMENTED, "--out", str(out), "--docs", str(docs)]
+    monkeypatch.setattr(running, "_commit", lambda: "abc-dirty")
+    assert run(call[:-2]) == 0  # without --docs
+    monkeypatch.setattr(running, "_commit", lambda: "abc")
+    next((out / "records").iterdir()).unlink()  # one is measured anew
+    capsys.readouterr()
+    assert run(call) == 1
+    said = lines(capsys.readouterr().err)[-1]
+    assert "got abc, abc-dirty; no tables were written: use --again" in said
+    original = running.run_one
+
+    def failing(job: tuple[Task, str], **more: object) -> object:
+        failed = Failure("no luck")
+        return failed if job[0].method == "NaiveRegions" else original(job, **more)
+
+    monkeypatch.setattr(running, "run_one", failing)
+    assert run([*call, "--again"]) == 1
+    said = lines(capsys.readouterr().err)[-1]
+    assert "got 1 of 2 tasks without a result, the first: no luck; no tables were written" in said
+    assert (out / "index.html").is_file()
+    assert list(docs.iterdir()) == []
 
 
 def test_help_shows_examples_and_every_study(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from tagmix import EMM, TagmixError
 from tagmix.comparison import parts, prepare
-from tagmix.comparison.parts import load_part, save_parts, saved
+from tagmix.comparison.parts import Places, load_part, save_parts, saved
 from tagmix.comparison.prepare import folds_of, prepare_album
 from tagmix.datasets import TrueRegion
 from tagmix.errors import AlbumError
@@ -312,7 +313,7 @@ def test_damaged_parts_are_described_anew(tmp_path, album):
         np.zeros(6),
         np.zeros((6, 1), np.int64),
         np.full(6, 6),
-        np.full(6, -2),
+        np.full(6, -3),
         None,
     ],
     ids=["short", "floats", "wide", "too large", "too small", "nameless"],
@@ -324,6 +325,45 @@ def test_a_truth_that_does_not_fit_is_refused_in_one_line(tmp_path, truth):
     with pytest.raises(TagmixError, match="delete that folder and run again") as caught:
         load_part(tmp_path, "planted", 0)
     assert "\n" not in str(caught.value)
+
+
+def places(n_pictures=2, n_regions=6, n_tags=6):
+    rng = np.random.default_rng(0)
+    sizes = (n_pictures, n_regions, n_regions)
+    return Places(*(csr_array((rng.random((n, n_tags)) < 0.5).astype(float)) for n in sizes))
+
+
+def test_places_come_back_as_they_were_kept(tmp_path):
+    made = planted_part(4, 2)._replace(places=places())
+    save_parts(tmp_path, "planted", [made], "m", [])
+    back = load_part(tmp_path, "planted", 0).places
+    assert [own.toarray().tolist() for own in back] == [own.toarray().tolist() for own in made.places]
+    save_parts(tmp_path, "planted", [planted_part(4, 2)], "m", [])
+    assert load_part(tmp_path, "planted", 0).places is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"inside": np.array([[0], [6]])},
+        {"inside": np.array([[6], [0]])},
+        {"pairs": np.array([[2], [0]])},
+        {"near": np.array([[-1], [0]])},
+        {"near": np.zeros((3, 1), np.int64)},
+        {"near": np.zeros((2, 1))},
+        {"near": None},
+    ],
+    ids=["tag", "region", "picture", "negative", "rows", "floats", "missing"],
+)
+def test_places_that_do_not_fit_are_refused_in_one_line(tmp_path, change):
+    save_parts(tmp_path, "planted", [planted_part(4, 2)], "m", [])
+    arrays = {"truth": np.zeros(6, np.int64), **dict.fromkeys(Places._fields, np.zeros((2, 0), np.int64))}
+    path = tmp_path / "planted" / "truth-0.tagmix"
+    write(path, "truth", {}, arrays)
+    assert load_part(tmp_path, "planted", 0).places.near.nnz == 0
+    write(path, "truth", {}, {name: own for name, own in {**arrays, **change}.items() if own is not None})
+    with pytest.raises(TagmixError, match="delete that folder and run again"):
+        load_part(tmp_path, "planted", 0)
 
 
 def test_a_model_in_the_place_of_bags_is_refused_in_one_line(tmp_path):
@@ -358,7 +398,7 @@ def test_progress_tells_every_stage(tmp_path, album):
     told = []
     prepare_album(tmp_path / "data", "p", album, describer(), progress=lambda *what: told.append(what))
     assert {stage for stage, _, _ in told} == {"truth", "vocabulary", "words", "pictures"}
-    assert ("truth", 12, 12) in told
+    assert ("truth", 3, 3) in told  # of test pictures alone
     assert ("pictures", 12, 12) in told
 
 

@@ -8,16 +8,18 @@ from sklearn.base import BaseEstimator
 
 from tagmix import EMM, Bags
 from tagmix.comparison import methods
-from tagmix.comparison.forms import BalancedContextEMM, CalibratedEMM
+from tagmix.comparison.forms import BalancedContextEMM, CalibratedEMM, Frequency
 from tagmix.comparison.methods import (
     METHODS,
-    Frequency,
+    RIVALS,
     Method,
     choose_setting,
     method_of,
     methods_with,
     views_read,
 )
+from tagmix.comparison.rivals import CAM, AlwaysNone, MaxPoolingZero, ScorerZero
+from tagmix.comparison.stacks import BalancedKernelRidge, CalibratedKernelRidge, Stack
 from tagmix.errors import ParameterError
 from tagmix.evaluation.leaks import leaks
 from tagmix.evaluation.metrics import top_k_accuracy
@@ -52,7 +54,17 @@ def test_a_configured_method_ranks_planted_tags_far_above_its_shuffled_control(n
 def test_every_learner_is_in_the_comparison():
     compared = {type(method_of(name, ("sift",)).learner) for name in METHODS}
     assert set(LEARNERS.values()) - compared == set()
-    assert compared - set(LEARNERS.values()) == {Frequency, CalibratedEMM, BalancedContextEMM}
+    rivals = {type(method_of(name, ("sift",)).learner) for name in RIVALS}
+    assert rivals == {
+        AlwaysNone,
+        ScorerZero,
+        MaxPoolingZero,
+        CAM,
+        CalibratedKernelRidge,
+        BalancedKernelRidge,
+        Stack,
+    }
+    assert compared - set(LEARNERS.values()) == {Frequency, CalibratedEMM, BalancedContextEMM} | rivals
 
 
 def test_a_new_learner_takes_part_by_its_line_in_the_registry():

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tagmix.comparison import records
-from tagmix.comparison.measure import ranks_of
 from tagmix.comparison.records import LONGEST, Level, Probabilities, Record, RecordError, RegionRanks, Task
+from tagmix.comparison.terms import ranks_of
 from tagmix.evaluation.blocks import quotient
 from tagmix.evaluation.metrics import top_k_accuracy, top_tags
 from tagmix.evaluation.top_k import region_parts, top_k_parts
@@ -40,6 +40,7 @@ def record(captions=((0, 2), (1,)), top=((2, 1, 0), (0, 1, 2)), **changes):
             "regions": RegionRanks([0, 0, 1], [1, 3, 2], [1, 1, 1]),
             "provenance": {"mark": "abc", "packages": {"numpy": "2"}},
             "probabilities": SAID,
+            "terms": {"map": [[1.0, 0.5], [1.0, 1.0]]},
             **changes,
         }
     )
@@ -139,6 +140,18 @@ def test_places_of_regions_count_as_whole_rankings_of_regions_do(n_tags, seed):
             assert mine.tolist() == summed[: len(mine)].tolist()
             assert not summed[len(mine) :].any()
         assert regions.parts(k, captioned=True).gain.tolist() == parts.weight.tolist()
+
+
+def test_regions_of_pictures_without_a_caption_count_without_the_caption_alone():
+    regions = RegionRanks([0, 1], [1, 1], [0, 1])
+    assert regions.parts(1, captioned=True).weight.tolist() == [0, 1]
+    assert regions.parts(1, captioned=True).gain.tolist() == [0, 1]
+    assert regions.parts(1, captioned=False).weight.tolist() == [1, 1]
+
+
+def test_the_terms_of_a_metric_are_those_of_each_picture():
+    assert record().parts("map").gain.tolist() == [1.0, 0.5]
+    assert record().parts("unknown") is None
 
 
 def test_pictures_without_a_known_region_weigh_nothing():
@@ -254,6 +267,12 @@ def test_a_missing_or_an_unknown_field_is_refused(file, where):
         (("regions", "picture"), [0, 0, 10**12]),  # memory for as many would be asked for
         (("regions", "free"), [0, 1, 1]),  # places are counted from 1
         (("regions", "captioned"), [1, 1, 5]),  # three tags, and none of them
+        (("regions", "captioned"), [1, 1, -1]),
+        (("terms", "map"), [[1.0, 0.5]]),
+        (("terms", "map"), [[1.0], [1.0]]),  # there are two pictures
+        (("terms", "map"), [[1.0, -0.5], [1.0, 1.0]]),
+        (("terms", "map"), [[1.0, 1], [1.0, 1.0]]),
+        (("terms",), []),
         (("regions", "free"), [1, 1]),
         (("regions",), {"picture": [], "free": [], "captioned": []}),  # None says that
         (("probabilities", "pairs"), [3, 0, 0, 0, 0, 1, 0, 0, 0, 1]),  # there are six pairs
@@ -318,8 +337,8 @@ def test_any_other_content_is_refused(tmp_path, content):
 
 
 def test_another_format_is_refused(file):
-    file.write_text(file.read_text().replace('"format 2"', '"format 1"'))
-    assert "format 2" in refused(file)
+    file.write_text(file.read_text().replace('"format 3"', '"format 2"'))
+    assert "format 3" in refused(file)
 
 
 def test_what_is_no_plain_file_is_refused_at_once(tmp_path):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from tagmix import Bags
-from tagmix.comparison.parts import DataPart
+from tagmix.comparison.parts import DataPart, Places
 from tagmix.comparison.variations import (
     apply_variation,
     fewer_pictures,
@@ -17,6 +18,7 @@ from tagmix.comparison.variations import (
     with_views,
 )
 from tagmix.errors import BagsError
+from tagmix.evaluation.regions import NONE, UNKNOWN
 from tests.comparison.conftest import planted_part
 
 
@@ -59,6 +61,7 @@ def test_the_most_frequent_tags_are_those_of_training_and_of_equals_the_first():
     assert made.truth.tolist() == [0]
     one_more = fewer_tags(DataPart(train, test, np.array([0, 1, -1, 3])), {"tags": 3})
     assert one_more.train.tag_names == ("a", "b", "c")  # a and d are equals
+    assert one_more.truth.tolist() == [0, 1, UNKNOWN, UNKNOWN]  # another tag is no background
 
 
 def test_a_tag_that_no_training_picture_has_is_kept_last():
@@ -254,3 +257,52 @@ def test_views_can_be_left_out_by_a_point(without, left):
 def test_fewer_words_take_the_layout_away_which_was_made_of_all_of_them():
     made = apply_variation(seen_whole(), {"words": 0.5})
     assert list(made.train.pictures) == list(made.test.pictures) == ["pooled"]
+
+
+def placed(part):
+    """Return the part with a place for every picture, region and tag."""
+    n_tags = part.test.n_tags
+    sizes = (len(part.test), part.test.n_regions, part.test.n_regions)
+    rng = np.random.default_rng(3)
+    return part._replace(
+        places=Places(*(csr_array((rng.random((n, n_tags)) < 0.5).astype(float)) for n in sizes))
+    )
+
+
+def test_without_stuff_regions_of_stuff_are_none_and_all_pictures_stay():
+    words, names = np.ones((3, 1), int), ("car", "grass", "sky")
+    train = Bags(words, range(4), tags=[["grass"], ["car", "sky"], ["sky"]], tag_names=names)
+    test = Bags(words, range(4), tags=[["grass"], ["car"], ["sky"]], tag_names=names)
+    part = placed(DataPart(train, test, np.array([1, 0, -1])))
+    made = apply_variation(part, {"objects": True})
+    assert made.train.tag_names == made.test.tag_names == ("car",)
+    assert made.train.captions.toarray().tolist() == [[0], [1], [0]]
+    assert made.truth.tolist() == [NONE, 0, UNKNOWN]
+    assert made.places.inside.toarray().tolist() == part.places.inside.toarray()[:, :1].tolist()
+
+
+def test_about_half_of_the_training_tags_are_dropped_and_none_of_the_test():
+    part = placed(planted_part(300, 40))
+    made = apply_variation(part, {"dropped": 0.5})
+    before, after = part.train.captions, made.train.captions
+    assert after.nnz / before.nnz == pytest.approx(0.5, abs=0.06)
+    assert (after.toarray() <= before.toarray()).all()
+    assert same(part.test, made.test)
+    assert made.truth is part.truth
+    assert made.places is part.places
+    again, other = (apply_variation(part, {"dropped": 0.5, "draw": draw}) for draw in (0, 1))
+    assert same(again.train, made.train)
+    assert not same(other.train, made.train)
+
+
+def test_places_go_along_with_tags_and_pictures():
+    for seed in range(5):
+        part = placed(uneven(seed))
+        made = fewer_tags(part, {"tags": 3})
+        kept = [part.test.tag_names.index(name) for name in made.test.tag_names]
+        rows = [part.test.ids.index(name) for name in made.test.ids]
+        regions = made.test.views["words"].toarray().ravel() - 1
+        assert made.places.pairs.toarray().tolist() == part.places.pairs.toarray()[rows][:, kept].tolist()
+        for name in ("inside", "near"):
+            ours, theirs = (getattr(one.places, name).toarray() for one in (made, part))
+            assert ours.tolist() == theirs[regions][:, kept].tolist()

@@ -125,9 +125,9 @@ def test_scores_of_folds_meet_the_captions_and_groups_of_their_own_pictures(trai
     def named(self, X, **how):
         return np.tile(np.exp(-np.array([names[name] for name in X.ids]) / 100.0), (X.n_tags, 1)).T
 
-    def watched(features, tags, groups, seed):
+    def watched(features, tags, groups, seed, known):
         caught.update(rows=np.rint(-100 * features[0][:, 0]).astype(int), tags=tags, groups=groups)
-        return fit_calibration(features, tags, groups, seed)
+        return fit_calibration(features, tags, groups, seed, known)
 
     monkeypatch.setattr(EMM, "predict_proba", named)
     monkeypatch.setattr(emm, "fit_calibration", watched)

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import log_expit, softmax
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
+from tagmix.learners.context.agreement import POWERS
 
 import tagmix
 from tagmix import (
@@ -23,7 +24,6 @@ from tagmix import (
 from tagmix.evaluation.folds import duplicate_groups
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.learners import context_emm
-from tagmix.learners.context.agreement import POWERS
 from tagmix.learners.context.prior import ContextPrior, fit_prior
 from tagmix.learners.context.regions import instance_names
 

@@ -62,8 +62,8 @@ def test_a_picture_without_a_tag_above_the_threshold_shows_its_best_from_half_th
 
 
 def test_each_tag_is_held_to_its_own_threshold():
-    shown = shown_tags(np.array([[0.5, 0.5], [0.2, 0.1]]), np.array([0.4, 0.8]))
-    assert shown.astype(int).tolist() == [[1, 0], [1, 0]]
+    shown = shown_tags(np.array([[0.5, 0.5], [0.2, 0.1], [0.45, 0.7]]), np.array([0.4, 0.8]))
+    assert shown.astype(int).tolist() == [[1, 0], [1, 0], [1, 0]]
 
 
 def test_of_pictures_with_rare_tags_fewer_are_left_without_any():

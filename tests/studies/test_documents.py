@@ -21,7 +21,7 @@ def test_scores_claims_regions_ablation_and_published_figures_have_tables(tmp_pa
     made = compared(data="corel5k", regions=True) + compared(data="corel5k", views=("sift", "colour"))
     made += curve("tags", [10, 20], data="corel5k", views=("sift", "colour"))
     made += curve("words", [0.1, 0.5], data="corel5k", views=("sift", "colour"))
-    path = write_documents(tmp_path, made + changed(POINTS))
+    (path,) = write_documents(tmp_path, made + changed(POINTS))
     text = path.read_text(encoding="utf-8")
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings == [

@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tagmix.comparison.methods import METHODS, method_of
+from tagmix.comparison.methods import METHODS, RIVALS, method_of
 from tagmix.comparison.records import Task
 from tagmix.comparison.variations import settings_at
 from tagmix.studies.names import rich_name, rich_parts
+from tagmix.studies.planted import DESIGNS
 from tagmix.studies.tasks import (
     CONTENDERS,
+    DRAWN,
     ON_CURVES,
     OUR_FORMS,
     OURS,
@@ -45,15 +47,15 @@ RICH_SETS = {data.name: data for data in (RICH_COREL, RICH_MSRC, GRID)}
 
 def test_pictures_are_compared_with_sift_alone_and_with_colour_by_all_methods_but_those_for_regions():
     tasks = whole(COREL)
-    assert len(tasks) == 2 * (len(METHODS) - len(REGIONS) - len(OUR_FORMS))
+    assert len(tasks) == 2 * (len(METHODS) - len(RIVALS) - len(REGIONS) - len(OUR_FORMS))
     assert {task.views for task in tasks} == {("sift",), ("sift", "colour")}
     assert not {task.method for task in tasks} & set(REGIONS)
 
 
 def test_where_regions_are_known_all_methods_use_all_words_on_every_part():
     tasks = whole(MSRC)
-    assert {task.method for task in tasks} == set(METHODS) - set(OUR_FORMS)
-    assert len(tasks) == 5 * (len(METHODS) - len(OUR_FORMS))
+    assert {task.method for task in tasks} == set(METHODS) - set(RIVALS) - set(OUR_FORMS)
+    assert len(tasks) == 5 * (len(METHODS) - len(RIVALS) - len(OUR_FORMS))
     assert {task.views for task in tasks} == {ALL}
     assert {task.part for task in tasks} == set(range(5))
 
@@ -90,7 +92,7 @@ def test_no_study_of_pictures_uses_the_text_and_no_task_words_that_its_data_lack
 def test_what_decides_the_order_is_asked_of_corel_alone():
     assert tasks_of(["why"], SETS) == why(COREL)
     assert tasks_of(["why"], {"msrc_v2": MSRC, "tate": TATE}) == []
-    # κ: 6 × 3, words 2 × 3, captions 2 × 3, passes 3 × 3, supervision 3, rounds 2, guided 1, Σα 5, θ 3
+    # κ: 6 × 3, words 2 × 3, captions 2 × 3, passes 3 × 3, supervision 3, margins 2, guided 1, Σα 5, θ 3
     assert len(why(COREL)) == 53
 
 
@@ -123,8 +125,25 @@ def test_the_tasks_of_the_papers_studies_are_those_whose_records_are_kept():
     tasks = tasks_of(paper, {**sets, **RICH_SETS})
     assert len(tasks) == 675
     names = "\n".join(sorted(task.name for task in tasks))
-    assert hashlib.sha256(names.encode()).hexdigest()[:16] == "f16eb1d65196a591"
+    assert hashlib.sha256(names.encode()).hexdigest()[:16] == "2c1cca7bab12a679"
     assert tasks_of(RICH, sets) == []
+
+
+def test_what_margins_gain_is_asked_of_corel_and_of_planted_data_which_no_figure_uses():
+    drawn = {name: data_set(name, DRAWN, n_parts=8, n_tags=20, knows_regions=True) for name in DESIGNS}
+    tasks = tasks_of(["margins"], {**SETS, **drawn})
+    assert {task.data for task in tasks} == {"corel5k", *DESIGNS}
+    own = [(task.method, task.point) for task in tasks if task.data == "planted" and task.part == 7]
+    assert own[:3] == [("EMM_m", {}), ("EMM_d", {}), ("EMM_d", {"nu2": 0.0})]
+    assert [(method, point.get("nu2")) for method, point in own[3:]] == [
+        ("EMM_m", None),
+        *(("EMM_d", nu2) for nu2 in (0.0, 0.1, 1.0, 10.0)),
+    ]
+    for method, point in own[3:]:  # nothing is left to choose
+        assert not set(method_of(method, DRAWN).without(point).axes) - {"nu1", "nu2"} - set(point)
+    assert {task.views for task in tasks} == {("sift", "colour"), DRAWN}
+    figures = tasks_of(["figure2", "figure3", "figure4", "why"], {**SETS, **drawn})
+    assert not {task.data for task in figures} & {*DESIGNS}
 
 
 def test_rivals_are_beside_emm_with_context_on_the_same_views():
@@ -138,7 +157,7 @@ def test_rivals_are_beside_emm_with_context_on_the_same_views():
             methods = {task.method for task in tasks if (task.data, task.views) == (data, one)}
             regions = set(REGIONS) - {"CandidateEM"}  # an hour by itself
             labelled = data == "msrc_v2_rich"
-            rivals = set(METHODS) - set(REGIONS) if labelled and "map" not in one else set(READS_ALL)
+            rivals = set(METHODS) - {*REGIONS, *RIVALS} if labelled and "map" not in one else set(READS_ALL)
             assert methods == (rivals | regions if labelled else rivals)
     assert not any(task.data == GRID.name or task.point for task in tasks)
 

@@ -54,7 +54,7 @@ def command(out: Path, pictures: int, seed: int, jobs: int) -> None:
             progress=lambda done, of: report_progress("album", done, of),
         )
         # Drawn textures come from a few generators: one word per patch separates them better, also beside
-        # the network (decisions 12 and 14n).
+        # the network (decisions 12 and 14).
         describer = Describer(nearest=1, cache=out / "cache", n_jobs=jobs)
         model = ContextEMM(n_jobs=-1)
         facts = {

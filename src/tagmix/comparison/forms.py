@@ -1,4 +1,9 @@
-"""Forms of the estimators that rank tags in another way than ``predict_proba``."""
+"""Forms of the estimators that rank tags in another way than ``predict_proba``, and tag frequency."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
 
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
@@ -21,3 +26,16 @@ class BalancedContextEMM(ContextEMM):
     def decision_scores(self, X: Bags) -> Floats:
         """Return ``balanced_scores``."""
         return self.balanced_scores(X)
+
+
+class Frequency(BaseEstimator):  # type: ignore[misc]
+    """Rank the tags by the number of training pictures that have them, whatever a picture shows."""
+
+    def fit(self, X: Bags, y: Any = None) -> Self:
+        """Count the tags."""
+        self.counts_ = np.asarray(X.captions.sum(axis=0), dtype=np.float64).ravel()
+        return self
+
+    def decision_scores(self, X: Bags) -> Floats:
+        """Return the same scores for every picture."""
+        return np.tile(self.counts_, (len(X), 1))

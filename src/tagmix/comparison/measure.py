@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tagmix.arrays import Counts, Floats, Ints
+from tagmix.arrays import Counts, Floats
 from tagmix.bags import Bags
 from tagmix.comparison.methods import Method, choose_setting, method_of
 from tagmix.comparison.parts import DataPart
@@ -18,12 +18,12 @@ from tagmix.comparison.records import (
     RegionRanks,
     Task,
 )
+from tagmix.comparison.terms import picture_terms, ranks_of_regions, region_terms
 from tagmix.comparison.variations import settings_at
 from tagmix.errors import BagsError, ParameterError
 from tagmix.evaluation.metrics import METRICS, default_k, top_tags
 from tagmix.evaluation.probabilities import reliability
 from tagmix.evaluation.selection import choose_fit_score
-from tagmix.learners.base import none_shares
 from tagmix.learners.calibrate import Calibration
 
 
@@ -39,6 +39,8 @@ def measured(task: Task, part: DataPart, provenance: dict[str, Any]) -> Record:
         part.test,
     )
     learner, tried = tested.fitted, () if tested.search is None else tested.search.tried
+    shares = region_shares(learner, part)
+    terms = picture_terms(part.test.captions, tested.scores)
     return Record(
         task=task,
         chosen={**tested.setting, **settings_at(task.point), **_own_choices(learner)},
@@ -50,9 +52,10 @@ def measured(task: Task, part: DataPart, provenance: dict[str, Any]) -> Record:
         captions=captions_of(part.test),
         top=top_tags(tested.scores, LONGEST).tolist(),
         metrics=metrics_of(part.test.captions, tested.scores, k),
-        regions=region_ranks(learner, part),
+        regions=None if shares is None else ranks_of_regions(part, *shares),
         provenance=provenance,
         probabilities=probabilities_of(learner, part.test),
+        terms=terms if shares is None else {**terms, **region_terms(part, *shares)},
     )
 
 
@@ -103,31 +106,16 @@ def levels_of(calibration: Calibration | None, p: Floats, tags: Counts) -> list[
 
 def region_ranks(learner: Any, part: DataPart) -> RegionRanks | None:
     """Return the rank of each labelled region's tag, without and with the caption; None if there is none."""
+    shares = region_shares(learner, part)
+    return None if shares is None else ranks_of_regions(part, *shares)
+
+
+def region_shares(learner: Any, part: DataPart) -> tuple[Floats, Floats] | None:
+    """Return the shares of each region's tags without and with the caption; None if there is no truth."""
     if not part.knows_regions or not hasattr(learner, "predict_regions"):
         return None
-    known = part.truth >= 0
-    picture = np.repeat(np.arange(len(part.test)), np.diff(part.test.offsets))[known]
-    free = ranks_of(learner.predict_regions(part.test.with_tags(None)), part.truth)
-    captioned = ranks_of(learner.predict_regions(part.test, captioned=True), part.truth)
-    return RegionRanks(picture.tolist(), free.tolist(), captioned.tolist())
-
-
-def ranks_of(scores: Floats, truth: Ints) -> Ints:
-    """Return the rank of the true tag of each labelled region; of equal scores the lower column is first.
-
-    None of the tags, the share that a row lacks of 1, is one more answer: it comes before smaller shares.
-
-    >>> ranks_of(np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2], [1, 0, 0]]), np.array([2, 1, -1])).tolist()
-    [2, 2]
-    >>> ranks_of(np.array([[0.25, 0.25], [0.5, 0.125]]), np.array([0, 0])).tolist()
-    [2, 1]
-    """
-    rows, own = scores[truth >= 0], truth[truth >= 0][:, None]
-    if np.isnan(rows).any():
-        raise BagsError("scores of regions must be numbers, got nan: report this as a bug")
-    score = np.take_along_axis(rows, own, axis=1)
-    before = (rows > score) | ((rows == score) & (np.arange(scores.shape[1]) < own))
-    return 1 + before.sum(axis=1) + (none_shares(rows) > score[:, 0])
+    free = learner.predict_regions(part.test.with_tags(None))
+    return free, learner.predict_regions(part.test, captioned=True)
 
 
 def _own_choices(learner: Any) -> dict[str, Any]:

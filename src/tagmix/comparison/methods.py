@@ -7,14 +7,16 @@ by ``coordinate_search`` on three folds, or on two halves of 2,000 pictures.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
-from tagmix.arrays import Floats, Ints, is_sparse
+from tagmix.arrays import Ints, is_sparse
 from tagmix.bags import Bags
-from tagmix.comparison.forms import BalancedContextEMM, CalibratedEMM
+from tagmix.comparison.forms import BalancedContextEMM, CalibratedEMM, Frequency
+from tagmix.comparison.rivals import CAM, AlwaysNone, MaxPoolingZero, ScorerZero
+from tagmix.comparison.stacks import BalancedKernelRidge, CalibratedKernelRidge, Stack
 from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.search import SearchResult, Setting, coordinate_search
 from tagmix.evaluation.selection import cross_validated
@@ -75,19 +77,6 @@ class Method(NamedTuple):
         return Method(clone(self.learner).set_params(**fixed), axes, start)
 
 
-class Frequency(BaseEstimator):  # type: ignore[misc]
-    """Rank the tags by the number of training pictures that have them, whatever a picture shows."""
-
-    def fit(self, X: Bags, y: Any = None) -> Self:
-        """Count the tags."""
-        self.counts_ = np.asarray(X.captions.sum(axis=0), dtype=np.float64).ravel()
-        return self
-
-    def decision_scores(self, X: Bags) -> Floats:
-        """Return the same scores for every picture."""
-        return np.tile(self.counts_, (len(X), 1))
-
-
 Maker = Callable[[Sequence[str]], Method]
 
 
@@ -125,23 +114,38 @@ _FORMS: dict[str, Maker] = {
     ),
     "ContextEMM_balanced": _method(BalancedContextEMM(), {}),
 }
+# Rivals in the open world (study ``openworld``), where regions may be none of the tags.
+RIVALS: dict[str, Maker] = {
+    "AlwaysNone": _method(AlwaysNone(), {}),
+    "ScorerZero": _method(ScorerZero(), {}),
+    "MaxPoolingZero": _method(MaxPoolingZero(), {}),
+    "CAM": _method(CAM(), {}),
+    "KernelRidge_calibrated": _method(CalibratedKernelRidge(), {}),
+    "KernelRidge_balanced": _method(BalancedKernelRidge(), {}),
+    "Stack": _method(Stack(), {}),
+}
 # Learners that are compared in the forms above, and settings that differ from a learner's defaults.
 _IN_FORMS = (EMM,)
 # Every learner of the registry takes part: a new one needs no line here.
-METHODS: dict[str, Maker] = _FORMS | {
-    name: _method(learner(), getattr(learner, "searched", {}))
-    for name, learner in LEARNERS.items()
-    if learner not in _IN_FORMS
-}
+METHODS: dict[str, Maker] = (
+    _FORMS
+    | RIVALS
+    | {
+        name: _method(learner(), getattr(learner, "searched", {}))
+        for name, learner in LEARNERS.items()
+        if learner not in _IN_FORMS
+    }
+)
 
 
 def methods_with(attribute: str) -> tuple[str, ...]:
-    """Return the methods whose learner has a true class attribute, such as ``reads_pictures``.
+    """Return the methods, ``RIVALS`` aside, whose learner has a true class attribute.
 
     >>> methods_with("for_regions")
     ('CandidateEM', 'MaxPooling', 'NaiveRegions')
     """
-    return tuple(name for name in METHODS if getattr(method_of(name, ()).learner, attribute, False))
+    names = (name for name in METHODS if name not in RIVALS)
+    return tuple(name for name in names if getattr(method_of(name, ()).learner, attribute, False))
 
 
 def method_of(name: str, views: Sequence[str]) -> Method:

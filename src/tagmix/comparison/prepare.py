@@ -1,27 +1,30 @@
 """Describe the pictures of an album and split them into training and test parts."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from tagmix.arrays import Ints
+from tagmix.arrays import Counts, Ints
 from tagmix.bags import Bags
-from tagmix.comparison.parts import DataPart, DataSet, save_parts, saved
-from tagmix.comparison.region_truth import region_tags, see
+from tagmix.comparison.parts import DataPart, DataSet, Places, save_parts, saved
+from tagmix.comparison.region_truth import NO_TAG, UNKNOWN_TAG, PictureTruth, picture_truth, see
 from tagmix.datasets import Album, Item
 from tagmix.errors import AlbumError, ImageError, TagmixError
 from tagmix.evaluation.folds import Fold, picture_folds
+from tagmix.evaluation.regions import NONE, UNKNOWN
 from tagmix.images.describe import Describer
 from tagmix.images.process_pool import Failure, map_files, read_content
 from tagmix.images.quantise import VERSION
 
 Progress = Callable[[str, int, int], None]
+Truths = Mapping[str, PictureTruth]
 # Part of every fingerprint: raise it when the same pictures would be split or named differently.
-FORM = 1
+FORM = 2
 
 
 def prepare_album(
@@ -46,13 +49,14 @@ def prepare_album(
         return known
     album = replace(album, items=tuple(item for item in album if item.tags))
     folds = folds_of(album, n_folds, seed)
-    true_tags = _true_tags(album, describer, progress)
+    tested = sorted({int(i) for fold in folds for i in fold.test})
+    truths = _truths(replace(album, items=tuple(album[i] for i in tested)), describer, progress)
     parts, problems = [], list(album.problems)
     for shift, fold in ((shift, fold) for fold in folds for shift in range(seeds if len(folds) == 1 else 1)):
         train = replace(album, items=tuple(album[int(i)] for i in fold.train))
         bags, unreadable = _described(describer, train, album, shift, progress)
         problems += [line for line in unreadable if line not in problems]
-        parts.append(_part(bags, album, fold, true_tags))
+        parts.append(_part(bags, album, fold, truths))
     return save_parts(folder, name, parts, mark, problems)
 
 
@@ -96,7 +100,7 @@ def _content(item: Item) -> str:
         return str(item.image)
 
 
-def _part(bags: Bags, album: Album, fold: Fold, true_tags: dict[str, list[str]]) -> DataPart:
+def _part(bags: Bags, album: Album, fold: Fold, truths: Truths) -> DataPart:
     """Return train and test bags that share their tags, without pictures that could not be read."""
     row = {place: number for number, place in enumerate(bags.ids)}
 
@@ -109,37 +113,70 @@ def _part(bags: Bags, album: Album, fold: Fold, true_tags: dict[str, list[str]])
         raise TagmixError(
             f"training and test pictures must be readable, got {len(train)} and {len(test)}: check the files"
         )
+    tested = bags[test]
+    known = [_truth_of(tested, i, truths) for i in range(len(tested))]
     column = {tag: number for number, tag in enumerate(bags.tag_names or ())}
-    truth = [column.get(tag, -1) for i in test for tag in _regions_of(bags, int(i), true_tags)]
-    return DataPart(bags[train], bags[test], np.array(truth, dtype=np.int64))
+    truth = [NONE if tag is NO_TAG else column.get(tag, UNKNOWN) for one in known for tag in one.tags]
+    return DataPart(bags[train], tested, np.array(truth, dtype=np.int64), _places(tested, known, column))
 
 
-def _regions_of(bags: Bags, picture: int, true_tags: dict[str, list[str]]) -> list[str]:
+def _truth_of(bags: Bags, picture: int, truths: Truths) -> PictureTruth:
+    """Return the truth about a picture; that of no region is known where their numbers differ."""
     n_regions = int(bags.offsets[picture + 1] - bags.offsets[picture])
-    known = true_tags.get(bags.ids[picture], [])
-    return known if len(known) == n_regions else [""] * n_regions
+    known = truths.get(bags.ids[picture])
+    if known is not None and len(known.tags) == n_regions:
+        return known
+    return PictureTruth([UNKNOWN_TAG] * n_regions, [], [], [])
+
+
+def _places(bags: Bags, known: Sequence[PictureTruth], column: Mapping[str, int]) -> Places | None:
+    """Return where the tags lie; None if that is not known of any picture."""
+    if not any(one.placed for one in known):
+        return None
+    starts = bags.offsets.tolist()
+    found = (
+        [(i, tag) for i, one in enumerate(known) for tag in one.placed],
+        [
+            (start + region, tag)
+            for start, one in zip(starts, known, strict=False)
+            for region, tag in one.inside
+        ],
+        [
+            (start + region, tag)
+            for start, one in zip(starts, known, strict=False)
+            for region, tag in one.near
+        ],
+    )
+
+    def matrix(pairs: Sequence[tuple[int, str]], n_rows: int) -> Counts:
+        kept = [(row, column[tag]) for row, tag in pairs if tag in column]
+        where = np.array(kept, dtype=np.int64).reshape(-1, 2).T
+        return csr_array((np.ones(len(kept)), (where[0], where[1])), shape=(n_rows, len(column)))
+
+    sizes = (len(bags), bags.n_regions, bags.n_regions)
+    return Places(*(matrix(pairs, n) for pairs, n in zip(found, sizes, strict=True)))
 
 
 class _Truth:
-    """Finds the tags of a picture's regions; an unreadable picture has none."""
+    """Finds the truth about a picture's regions; None for an unreadable picture."""
 
     def __init__(self, album: Album, describer: Describer) -> None:
         self.album, self.config = replace(album, items=()), describer.config
 
-    def __call__(self, item: Item) -> list[str]:
+    def __call__(self, item: Item) -> PictureTruth | None:
         try:
-            return region_tags(self.album, item, see(item.image, self.config))
+            return picture_truth(self.album, item, see(item.image, self.config))
         except (TagmixError, OSError):
-            return []
+            return None
 
 
-def _true_tags(album: Album, describer: Describer, progress: Progress | None) -> dict[str, list[str]]:
-    """Return the tags of the regions of every picture that has a mask or boxes."""
+def _truths(album: Album, describer: Describer, progress: Progress | None) -> Truths:
+    """Return the truth about every picture of the album that has a mask or boxes."""
     items = [item for item in album if item.mask is not None or item.regions]
-    found: dict[str, list[str]] = {}
-    for done, (number, tags) in enumerate(map_files(_Truth(album, describer), items, describer.n_jobs)):
-        if not isinstance(tags, Failure):
-            found[str(items[number].image)] = tags
+    found: dict[str, PictureTruth] = {}
+    for done, (number, truth) in enumerate(map_files(_Truth(album, describer), items, describer.n_jobs)):
+        if truth is not None and not isinstance(truth, Failure):
+            found[str(items[number].image)] = truth
         if progress is not None:
             progress("truth", done + 1, len(items))
     return found

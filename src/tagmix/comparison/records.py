@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,12 +17,16 @@ from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.probabilities import Bins, Selection, selection_parts
 from tagmix.storage import read_limited, write_atomic
 
-FORMAT = 2
+FORMAT = 3
 KINDS = {"chosen": dict, "seconds": dict, "metrics": dict, "provenance": dict, "tried": list, "n_train": int}
 LONGEST = 40  # stored tags of each picture's ranking: the paper's curves end there
 BINS = 10  # of equal width, of probabilities
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)  # precisions that are asked of probabilities
 MAX_BYTES = 2**28  # of a file: 100,000 pictures take 20 MB
+
+
+# The gain and the weight of each test picture in further metrics, by name.
+Terms: TypeAlias = dict[str, list[list[float]]]
 
 
 class RecordError(TagmixError, ValueError):
@@ -58,7 +62,10 @@ class Task:
 
 @dataclass(frozen=True)
 class RegionRanks:
-    """Regions with a known tag: their picture, and the rank of that tag, from 1."""
+    """Regions with a known tag, or none: their picture, and the rank of that tag, from 1.
+
+    ``captioned`` is 0 for regions of pictures without a caption.
+    """
 
     picture: list[int]
     free: list[int]
@@ -73,8 +80,10 @@ class RegionRanks:
         place = np.asarray(self.captioned if captioned else self.free)
         picture = np.asarray(self.picture, dtype=np.int64)
         n = int(picture.max(initial=-1)) + 1
-        gain = np.bincount(picture, place <= k, minlength=n).astype(np.float64)
-        return Parts(gain, np.bincount(picture, minlength=n).astype(np.float64))
+        gain, weight = (
+            np.bincount(picture, own, minlength=n) for own in ((place > 0) & (place <= k), place > 0)
+        )
+        return Parts(gain.astype(np.float64), weight.astype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -130,7 +139,8 @@ class Record:
     ``captions`` and ``top`` are tag numbers of each test picture: its own, and the first ``LONGEST`` of its
     ranking. ``chosen`` are the settings found inside the training part, ``tried`` all settings that were
     tried with their cross-validated accuracy; ``metrics`` those of ``METRICS`` that are defined, at
-    ``default_k`` tags. ``probabilities`` is None for a method without them, and in older records.
+    ``default_k`` tags. ``probabilities`` is None for a method without them. ``terms`` are those of further
+    metrics (``comparison.terms``).
     """
 
     task: Task
@@ -146,6 +156,7 @@ class Record:
     regions: RegionRanks | None
     provenance: dict[str, Any]
     probabilities: Probabilities | None = None
+    terms: Terms = field(default_factory=dict)
 
     @property
     def truth(self) -> Counts:
@@ -165,6 +176,10 @@ class Record:
         hits = np.take_along_axis(self.truth.toarray(), best, axis=1).sum(axis=1)
         given = np.array([len(own) for own in self.captions])
         return Parts(2.0 * hits, (given + best.shape[1]).astype(np.float64))
+
+    def parts(self, name: str) -> Parts | None:
+        """Return the terms of each picture in a metric of ``terms``; None if it is not defined."""
+        return Parts(*map(np.asarray, self.terms[name])) if name in self.terms else None
 
     def save(self, folder: Path) -> None:
         """Write the record atomically."""
@@ -244,12 +259,31 @@ def _check_numbers(record: Record) -> None:
     if any(len(row) != min(LONGEST, n_tags) for row in record.top):
         raise ValueError(f"rankings must have all tags, or {LONGEST}")
     if record.regions is not None:
-        picture, *places = record.regions.picture, record.regions.free, record.regions.captioned
-        fit = all(len(place) == len(picture) > 0 and _are_numbers(place, 1, n_tags + 2) for place in places)
-        if not fit or not _are_numbers(picture, 0, n):
-            raise ValueError("regions do not fit together")
+        _check_regions(record.regions, n, n_tags)
     if record.probabilities is not None and not _fits(record.probabilities, record):
         raise ValueError("probabilities do not fit together")
+    if type(record.terms) is not dict or not all(_are_terms(own, n) for own in record.terms.values()):
+        raise ValueError("terms must be a gain and a weight per picture")
+
+
+def _check_regions(regions: RegionRanks, n_pictures: int, n_tags: int) -> None:
+    """Raise ValueError unless there is a region, and all have a picture and ranks; none has a rank too."""
+    picture, *places = regions.picture, regions.free, regions.captioned
+    fit = all(
+        len(place) == len(picture) > 0 and _are_numbers(place, first, n_tags + 2)
+        for first, place in zip((1, 0), places, strict=True)
+    )
+    if not fit or not _are_numbers(picture, 0, n_pictures):
+        raise ValueError("regions do not fit together")
+
+
+def _are_terms(columns: Any, n_pictures: int) -> bool:
+    """Return whether these are two columns of numbers that are not negative, one per picture."""
+    return (
+        type(columns) is list
+        and len(columns) == 2
+        and all(_is_list_of(float, own) and len(own) == n_pictures and min(own) >= 0 for own in columns)
+    )
 
 
 def _fits(own: Probabilities, record: Record) -> bool:

@@ -11,7 +11,11 @@ from tagmix.bags import Bags
 from tagmix.comparison.methods import most_frequent
 from tagmix.comparison.parts import DataPart
 from tagmix.errors import BagsError
+from tagmix.evaluation.regions import NONE, UNKNOWN
 from tagmix.images.views.layout import LAYOUT
+
+# Tags of MSRC v2 for what cannot be counted, or fills the background: no objects.
+STUFF = frozenset({"building", "grass", "mountain", "road", "sky", "tree", "water"})
 
 
 def apply_variation(part: DataPart, point: Mapping[str, Any]) -> DataPart:
@@ -45,7 +49,7 @@ def with_views(part: DataPart, views: tuple[str, ...]) -> DataPart:
             )
         return Bags(regions, bags.offsets, bags.tags, bags.tag_names, bags.ids, pictures)
 
-    return DataPart(selected(part.train), selected(part.test), part.truth)
+    return part._replace(train=selected(part.train), test=selected(part.test))
 
 
 def fewer_views(part: DataPart, point: Mapping[str, Any]) -> DataPart:
@@ -57,12 +61,29 @@ def fewer_views(part: DataPart, point: Mapping[str, Any]) -> DataPart:
 
 def fewer_tags(part: DataPart, point: Mapping[str, Any]) -> DataPart:
     """Return the part with the most frequent training tags only, and the pictures that have one of them."""
-    kept = most_frequent(part.train, int(point["tags"]))
-    column = np.full(part.train.n_tags, -1)
-    column[kept] = np.arange(len(kept))
-    truth = np.where(part.truth >= 0, column[part.truth], -1)
-    train, test = (bags.select_tags(kept) for bags in (part.train, part.test))
-    return _without_bare(DataPart(train, test, truth))
+    return _without_bare(_selected(part, most_frequent(part.train, int(point["tags"])), UNKNOWN))
+
+
+def objects_only(part: DataPart, point: Mapping[str, Any]) -> DataPart:
+    """Return the part without the tags of ``STUFF``; their regions are none of the tags.
+
+    Pictures stay, also those without a tag: all of their regions are none.
+    """
+    names = part.train.tag_names or ()
+    kept = np.array([i for i, name in enumerate(names) if name not in STUFF], dtype=np.int64)
+    return _selected(part, kept, NONE)
+
+
+def shorter_training_captions(part: DataPart, point: Mapping[str, Any]) -> DataPart:
+    """Return the part with each tag of a training caption dropped with this probability.
+
+    Test captions stay complete. ``draw`` is the seed.
+    """
+    rng = np.random.default_rng(int(point.get("draw", 0)))
+    tags = csr_array(part.train.captions, copy=True)
+    tags.data = tags.data * (rng.random(tags.nnz) >= float(point["dropped"]))
+    tags.eliminate_zeros()
+    return part._replace(train=part.train.with_tags(tags, part.train.tag_names))
 
 
 def fewer_pictures(part: DataPart, point: Mapping[str, Any]) -> DataPart:
@@ -76,14 +97,14 @@ def fewer_words(part: DataPart, point: Mapping[str, Any]) -> DataPart:
     """Return the part with each word of each region kept with the probability of the point."""
     rng = np.random.default_rng(0)
     train, test = (_thinned(bags, float(point["words"]), rng) for bags in (part.train, part.test))
-    return DataPart(train, test, part.truth)
+    return part._replace(train=train, test=test)
 
 
 def shorter_captions(part: DataPart, point: Mapping[str, Any]) -> DataPart:
     """Return the part with at most so many tags per picture, chosen at random, in training and test."""
     rng = np.random.default_rng(0)
     train, test = (_shortened(bags, int(point["caption"]), rng) for bags in (part.train, part.test))
-    return DataPart(train, test, part.truth)
+    return part._replace(train=train, test=test)
 
 
 CHANGES: dict[str, Callable[[DataPart, Mapping[str, Any]], DataPart]] = {
@@ -91,8 +112,19 @@ CHANGES: dict[str, Callable[[DataPart, Mapping[str, Any]], DataPart]] = {
     "pictures": fewer_pictures,
     "words": fewer_words,
     "caption": shorter_captions,
+    "objects": objects_only,
+    "dropped": shorter_training_captions,
     "without": fewer_views,
 }
+
+
+def _selected(part: DataPart, kept: Ints, otherwise: int) -> DataPart:
+    """Return the part with these tags; ``otherwise`` is the truth of regions of the other tags."""
+    column = np.full(part.train.n_tags, otherwise)
+    column[kept] = np.arange(len(kept))
+    truth = np.where(part.truth >= 0, column[part.truth], part.truth)
+    train, test = (bags.select_tags(kept) for bags in (part.train, part.test))
+    return DataPart(train, test, truth, part.places and part.places.select_tags(kept))
 
 
 def _without_bare(part: DataPart) -> DataPart:
@@ -100,8 +132,9 @@ def _without_bare(part: DataPart) -> DataPart:
     train, test = (np.flatnonzero(np.diff(bags.captions.indptr)) for bags in (part.train, part.test))
     kept: Ints = np.zeros(len(part.test), dtype=np.int64)
     kept[test] = 1
-    regions = np.repeat(kept, np.diff(part.test.offsets)) > 0
-    return DataPart(part.train[train], part.test[test], part.truth[regions])
+    regions = np.flatnonzero(np.repeat(kept, np.diff(part.test.offsets)))
+    places = part.places and part.places.select_pictures(test, regions)
+    return DataPart(part.train[train], part.test[test], part.truth[regions], places)
 
 
 def _thinned(bags: Bags, share: float, rng: np.random.Generator) -> Bags:

@@ -88,3 +88,7 @@ class Album:
     def region_truth(self, item: Item, shape: tuple[int, ...]) -> truth.RegionTruth:
         """Return a label per pixel for a decoded picture of this shape, and the names of the labels."""
         return truth.region_truth(item, self.mask_labels, shape)
+
+    def areas(self, item: Item, shape: tuple[int, ...]) -> list[truth.Area]:
+        """Return where each tag lies in a decoded picture of this shape, smaller boxes first."""
+        return truth.areas(item, self.mask_labels, shape)

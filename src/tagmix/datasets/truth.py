@@ -22,6 +22,13 @@ class RegionTruth(NamedTuple):
     names: tuple[str, ...]
 
 
+class Area(NamedTuple):
+    """A tag and its pixels."""
+
+    tag: str
+    pixels: NDArray[np.bool_]
+
+
 def mask_of(item: Item, mask_labels: dict[int, str], shape: tuple[int, ...]) -> Labels:
     """Return the values of the mask at this height and width; zeros without a mask.
 
@@ -61,6 +68,24 @@ def region_truth(item: Item, mask_labels: dict[int, str], shape: tuple[int, ...]
         for region in _drawing_order(item.regions):
             _draw(labels, region, number[region.tag], scale)
     return RegionTruth(labels, names)
+
+
+def areas(item: Item, mask_labels: dict[int, str], shape: tuple[int, ...]) -> list[Area]:
+    """Return where each tag of the picture lies, one area per object or value of the mask.
+
+    Smaller boxes come first, so that the first area to hold a region is the smallest such box.
+    """
+    height, width = _checked(shape)
+    mask = mask_of(item, mask_labels, shape)
+    found = [Area(mask_labels[int(value)], mask == value) for value in np.unique(mask) if value]
+    if item.regions:
+        full = size_of(item.image)
+        scale = (width / full[1], height / full[0])
+        for region in reversed(_drawing_order(item.regions)):
+            drawn = np.zeros((height, width), np.uint16)
+            _draw(drawn, region, 1, scale)
+            found.append(Area(region.tag, drawn > 0))
+    return found
 
 
 def _checked(shape: tuple[int, ...]) -> tuple[int, int]:

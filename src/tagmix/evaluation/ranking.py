@@ -36,10 +36,7 @@ def mean_average_precision_of_tags(tags: Any, scores: Any, unknown: Any = None) 
     >>> mean_average_precision_of_tags(np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.5], [0.1, 0.4]]))
     0.75
     """
-    truth, values = checked(tags, scores)
-    pairs = checked_unknown(unknown, truth)
-    by_tag = None if pairs is None else csr_array(pairs.T)
-    return quotient(_by_row(*turned(truth, values), _average_precision, by_tag))
+    return quotient(tag_precision_parts(tags, scores, unknown))
 
 
 def ranking_loss(tags: Any, scores: Any, unknown: Any = None) -> float:
@@ -66,6 +63,14 @@ def picture_precision_parts(tags: Any, scores: Any, unknown: Any = None) -> Part
     """Return the terms of each picture in ``mean_average_precision_of_pictures``."""
     truth, values = checked(tags, scores)
     return _by_row(truth, values, _average_precision, checked_unknown(unknown, truth))
+
+
+def tag_precision_parts(tags: Any, scores: Any, unknown: Any = None) -> Parts:
+    """Return the terms of each tag in ``mean_average_precision_of_tags``: one per tag, not per picture."""
+    truth, values = checked(tags, scores)
+    pairs = checked_unknown(unknown, truth)
+    by_tag = None if pairs is None else csr_array(pairs.T)
+    return _by_row(*turned(truth, values), _average_precision, by_tag)
 
 
 def loss_parts(tags: Any, scores: Any, unknown: Any = None) -> Parts:

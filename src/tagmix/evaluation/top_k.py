@@ -8,7 +8,17 @@ from numpy.typing import NDArray
 
 from tagmix.arrays import Counts, Floats, Ints, is_sparse
 from tagmix.errors import ParameterError
-from tagmix.evaluation.blocks import Parts, checked, dense, indicator, known, quotient, row_blocks, shut_out
+from tagmix.evaluation.blocks import (
+    Parts,
+    checked,
+    checked_unknown,
+    dense,
+    indicator,
+    known,
+    quotient,
+    row_blocks,
+    shut_out,
+)
 
 
 def check_k(k: Any) -> None:
@@ -137,7 +147,7 @@ def top_k_ceiling(tags: Any, k: int = 5, unknown: Any = None) -> float:
     """
     check_k(k)
     truth = indicator(tags)
-    given, size = np.diff(truth.indptr), np.minimum(k, n_known(truth, unknown))
+    given, size = np.diff(truth.indptr), np.minimum(k, n_known(truth, checked_unknown(unknown, truth)))
     offered = int(size.sum()) + int(given.sum())
     return 2 * int(np.minimum(given, size).sum()) / offered if offered else 0.0
 

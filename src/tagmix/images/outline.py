@@ -15,15 +15,10 @@ from numpy.typing import NDArray
 Labels: TypeAlias = NDArray[np.integer]
 Corners: TypeAlias = NDArray[np.int64]  # points × (x, y), corners between pixels
 Drawn: TypeAlias = NDArray[np.float64]  # points × (x, y)
+Borders: TypeAlias = NDArray[np.bool_]
 
-# Clockwise around a region: the neighbour (dy, dx) beyond each side of a pixel, and where the side starts
-# and ends (x, y).
-SIDES = (
-    ((-1, 0), (0, 0), (1, 0)),
-    ((0, 1), (1, 0), (1, 1)),
-    ((1, 0), (1, 1), (0, 1)),
-    ((0, -1), (0, 1), (0, 0)),
-)
+# Where the upper, right, lower and left side of a pixel start and end (x, y), clockwise around a region.
+SIDES = (((0, 0), (1, 0)), ((1, 0), (1, 1)), ((1, 1), (0, 1)), ((0, 1), (0, 0)))
 
 
 class Arc(NamedTuple):
@@ -53,8 +48,11 @@ def outline(labels: Labels, tolerance: float = 0.0, reach: int = 0) -> Outlines:
     beside: list[list[int]] = []
     number: dict[bytes, int] = {}
     rings: dict[int, list[list[tuple[int, bool]]]] = defaultdict(list)
-    nodes = _nodes(labels)
-    for region, ring in _traced(labels):
+    # Whether the pixels on both sides of each border differ; beyond the frame there is no region
+    padded = np.pad(labels.astype(np.int32), 1, constant_values=-1)
+    across, down = padded[:, 1:] != padded[:, :-1], padded[1:] != padded[:-1]
+    nodes = _nodes(across, down)
+    for region, ring in _traced(labels, across, down):
         parts = []
         for line in _cut(ring, nodes):
             # Both regions of an arc must know it by the same name, whichever way they walk it
@@ -137,23 +135,21 @@ def _farthest(points: Drawn, first: Corners, last: Corners, tolerance: float) ->
     return middle
 
 
-def _nodes(labels: Labels) -> NDArray[np.bool_]:
+def _nodes(beside: Borders, below: Borders) -> Borders:
     """Return at which corners (x, y) more than two arcs end; those of the picture are some, to stay."""
-    padded = np.pad(labels.astype(np.int64), 1, constant_values=-1)
-    beside, below = padded[:, 1:] != padded[:, :-1], padded[1:] != padded[:-1]
-    degree = beside[1:].astype(int) + beside[:-1] + below[:, 1:] + below[:, :-1]
+    one, other = beside.view(np.uint8), below.view(np.uint8)
+    degree = one[1:] + one[:-1] + other[:, 1:] + other[:, :-1]
     degree[np.ix_([0, -1], [0, -1])] = 4
     return (degree > 2).T
 
 
-def _traced(labels: Labels) -> Iterator[tuple[int, Corners]]:
+def _traced(labels: Labels, beside: Borders, below: Borders) -> Iterator[tuple[int, Corners]]:
     """Yield each region with each of its rings, clockwise around it, without the first point again."""
     height, width = labels.shape
-    padded = np.pad(labels.astype(np.int64), 1, constant_values=-1)
+    differs = (below[:-1, 1:-1], beside[1:-1, 1:], below[1:, 1:-1], beside[1:-1, :-1])
     sides = []
-    for ahead, ((dy, dx), start, end) in enumerate(SIDES):
-        other = padded[1 + dy : 1 + dy + height, 1 + dx : 1 + dx + width]
-        ys, xs = np.nonzero(labels != other)
+    for ahead, (borders, (start, end)) in enumerate(zip(differs, SIDES, strict=True)):
+        ys, xs = np.nonzero(borders)
         points = [((xs + x) * (height + 1) + ys + y) * 4 for x, y in (start, end)]
         region = labels[ys, xs].astype(np.int64) * 4 * (height + 1) * (width + 1)
         sides.append(np.stack([region + points[0] + ahead, region + points[1], np.full_like(ys, ahead)]))
@@ -185,7 +181,7 @@ def _cycles(after: list[int]) -> Iterator[list[int]]:
             yield cycle
 
 
-def _cut(ring: Corners, nodes: NDArray[np.bool_]) -> list[Corners]:
+def _cut(ring: Corners, nodes: Borders) -> list[Corners]:
     """Return the ring as arcs from node to node, or whole from its first corner if it has no node."""
     at = np.flatnonzero(nodes[ring[:, 0], ring[:, 1]])
     if not len(at):

@@ -9,7 +9,7 @@ from scipy.special import log_expit
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from tagmix.arrays import Floats, is_sparse
+from tagmix.arrays import Counts, Floats, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.evaluation.metrics import default_k, top_k_accuracy
@@ -189,7 +189,7 @@ class ContextEMM(MixtureEstimator):
         self.calibration_, self.choice_ = calibration, choice
         self.evidence_ = dict(trainer.settings.evidence)
         self.accuracy_ = top_k_accuracy(truth, p, default_k(bags.n_tags), bags[rows].unknown)
-        self.frequency_accuracy_ = frequency_accuracy(truth)
+        self.frequency_accuracy_ = frequency_accuracy(truth, bags[rows].unknown)
         self.bound_history_, self.n_iter_ = monitor.history, len(monitor.history)
         self.converged_ = monitor.converged
         self.tag_names_ = tuple(bags.tag_names or ())
@@ -270,6 +270,9 @@ class ContextEMM(MixtureEstimator):
     def _instances(self) -> RegionModel:
         return self.regions_
 
+    def _dense_views(self) -> tuple[str, ...]:
+        return (*super()._dense_views(), *self.prior_.scorer.scaling_)
+
     def _explain(self, bags: Bags) -> Iterator[Explained]:
         logits = self.prior_.logits(bags)
         n_tags = len(self.tag_names_)
@@ -292,10 +295,10 @@ class ContextEMM(MixtureEstimator):
         return self.calibration_.probabilities(features)
 
 
-def frequency_accuracy(truth: Floats) -> float:
+def frequency_accuracy(truth: Floats, unknown: Counts | None = None) -> float:
     """Return the top-k accuracy of ranking by tag frequency, each picture's own caption left out.
 
     >>> round(frequency_accuracy(np.array([[1.0, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0]])), 3)
     0.4
     """
-    return top_k_accuracy(truth, truth.sum(axis=0) - truth, default_k(truth.shape[1]))
+    return top_k_accuracy(truth, truth.sum(axis=0) - truth, default_k(truth.shape[1]), unknown)

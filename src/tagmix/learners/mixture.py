@@ -209,10 +209,14 @@ class MixtureEstimator(BagsEstimator, ABC):
         check_is_fitted(self)
         serialise.save(self, Path(path))
 
+    def _dense_views(self) -> tuple[str, ...]:
+        """Return the views of embeddings that the model reads."""
+        return dense_views(self._instances())
+
     def _checked(self, X: Any) -> Bags:
         check_is_fitted(self)
         bags = as_bags(self, X)
-        check_vocabulary(bags, self.widths_, dense_views(self._instances()))
+        check_vocabulary(bags, self.widths_, self._dense_views())
         return bags
 
     def _checked_for_probabilities(self, X: Any) -> Bags:

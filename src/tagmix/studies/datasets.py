@@ -16,6 +16,7 @@ from tagmix.errors import AlbumError
 from tagmix.images.describe import Describer
 from tagmix.images.network import Network
 from tagmix.studies.names import is_rich, rich_name
+from tagmix.studies.openworld import OPEN, prepare_open
 from tagmix.studies.planted import DESIGNS, planted
 from tagmix.studies.tasks import RICH
 from tagmix.studies.text import read_text_corpus
@@ -32,6 +33,8 @@ NEEDS = {
     "margins": ("corel5k", *DESIGNS),
     "flagship": ("corel5k", "msrc_v2"),
     "ablation": ("corel5k", "msrc_v2"),
+    "openworld": ("coco_part", "msrc_v2", "corel5k", "scenes"),
+    "development": ("msrc_v2",),
 }
 SEEDS = 3  # of patches and words, for an album with its own test pictures
 # The paper's comparisons: one word per patch, and no view of the whole picture. The rest is the default.
@@ -74,28 +77,37 @@ class Sources:
             )
         return open_album(folder)
 
-    def described(self, name: str, album: Album, *, seeds: int = 1, **how: Any) -> DataSet:
+    def described(self, name: str, album: Album, *, seeds: int = 1, n_folds: int = 5, **how: Any) -> DataSet:
         """Return an album described and stored under this name."""
         describer = Describer(cache=self.out / "cache", n_jobs=self.n_jobs, **{"network": None, **how})
         return prepare_album(
-            self.out / "data", name, album, describer, seeds=seeds, progress=self.report_progress
-        )
+            self.out / "data", name, album, describer,
+            n_folds=n_folds, seeds=seeds, progress=self.report_progress,
+        )  # fmt: skip
 
 
 def prepare(studies: Sequence[str], sources: Sources, left_out: Callable[[str], None]) -> dict[str, DataSet]:
     """Return the data sets that the studies need; ``left_out`` is called with those that are missing."""
+    for name in _needed(studies):
+        if not is_available(name, sources.data) and name not in sources.albums:
+            left_out(name)
+    closed, opened = ([study for study in studies if (study in OPEN) == own] for own in (False, True))
+    for_open = [name for name in _needed(opened) if is_available(name, sources.data)]
+    # Only the photos for design are developed on.
+    further = [] if "openworld" not in opened else list(sources.albums)
+    return _prepare_closed(closed, sources) | prepare_open(opened, sources, [*for_open, *further])
+
+
+def _prepare_closed(studies: Sequence[str], sources: Sources) -> dict[str, DataSet]:
+    """Return the data sets of the paper's studies and of EMM with context."""
     paper, rich = ([study for study in studies if (study in RICH) == own] for own in (False, True))
-    needed = _needed([*paper, *rich])
-    there = [name for name in needed if is_available(name, sources.data)]
+    there = [name for name in _needed([*paper, *rich]) if is_available(name, sources.data)]
     # `tagmix train` is meant for photos: drawn scenes stand in for them if there are none.
     drawn = bool(rich) and not sources.albums and not any(name in there for name in NEEDS["flagship"])
     there += ["scenes"] if drawn and "scenes" not in there else []
-    for name in needed:
-        if name not in (*there, *sources.albums):
-            left_out(name)
     wanted = {name for study in paper for name in NEEDS[study]} | (set(sources.albums) if paper else set())
     sets: dict[str, DataSet] = {}
-    for name in (*there, *sources.albums):
+    for name in (*there, *sources.albums) if studies else ():
         if name in ("tate", *DESIGNS):
             sets[name] = _without_pictures(name, sources)
             continue

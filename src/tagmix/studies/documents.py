@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tagmix.comparison.records import Record
+from tagmix.comparison.records import Record, RecordError, Task
+from tagmix.comparison.run import Outcome
 from tagmix.report import markdown
 from tagmix.report.comparison.charts import Drawn
 from tagmix.report.comparison.curves import drawing, ranking_panel, region_panels, region_samples
@@ -24,37 +25,96 @@ from tagmix.studies.claims import (
 from tagmix.studies.curves import curve_points
 from tagmix.studies.literature import published_lines
 from tagmix.studies.names import is_rich
+from tagmix.studies.openworld_tables import NOTE as NOTE_OPEN
+from tagmix.studies.openworld_tables import facts_of, open_groups, open_tables
 from tagmix.studies.page import OTHERS_NOTE, WHY, PaperPage, variation_tables
 
 # The first line, by which a later run recognises a file that it may replace.
 GENERATOR = '<!-- "generator": "tagmix" -->'
-TABLES = "tables.md"
+UNKNOWN = "unknown"  # the commit of an installed package
+TABLES, OPEN_TABLES = "tables.md", "openworld.md"
 INTRODUCTION = (
     "Written by `tagmix reproduce --docs`. Intervals are 95 %, over bootstrap samples of the test pictures; "
     "≈ marks differences whose interval includes 0."
 )
 
 
-def write_documents(folder: Path, records: Sequence[Record]) -> Path:
-    """Write tables.md and at most two figures; return the path of tables.md."""
+def write_documents(folder: Path, records: Sequence[Record]) -> list[Path]:
+    """Write tables.md, with at most two figures, and openworld.md; return the paths of those written."""
     pages = PaperPage()
     found = groups(records, pages.title_of)
-    shown = pages.in_sections(found)
+    opened = open_groups(found)
+    others = [group for group in found if group not in opened]
+    written = [_write(folder / TABLES, _tables(folder, others, records))] if others else []
+    return written + ([_write(folder / OPEN_TABLES, _open_world(opened, records))] if opened else [])
+
+
+def documents_of(folder: Path) -> list[Path]:
+    """Return the paths that documents may be written to."""
+    return [folder / TABLES, folder / OPEN_TABLES]
+
+
+def _write(path: Path, parts: Sequence[str]) -> Path:
+    write_atomic(path, ("\n\n".join(parts) + "\n").encode(errors="replace"))
+    return path
+
+
+def _tables(folder: Path, found: Sequence[Group], records: Sequence[Record]) -> list[str]:
+    """Return the parts of tables.md, and write its figures."""
+    shown = PaperPage().in_sections(found)
     figures = _figures(in_detail(shown))
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name, (_, figure) in figures.items():
         write_atomic(folder / "figures" / f"{name}.svg", figure.svg.encode())
     parts = [GENERATOR, "# Tables", INTRODUCTION, _provenance(records)]
     parts += [f"![{name}: {title}](figures/{name}.svg)" for name, (title, _) in figures.items()]
-    parts += [part for group in shown for part in _group(group)]
-    parts += _general(found)
-    write_atomic(folder / TABLES, ("\n\n".join(parts) + "\n").encode(errors="replace"))
-    return folder / TABLES
+    return parts + [part for group in shown for part in _group(group)] + _general(found)
+
+
+def _open_world(found: Sequence[Group], records: Sequence[Record]) -> list[str]:
+    """Return the parts of openworld.md."""
+    parts = [GENERATOR, "# Open world: tables", f"Written by `tagmix reproduce --docs`. {NOTE_OPEN}"]
+    parts.append(_provenance(records))
+    for group in found:
+        parts += [f"## {group.title}", facts_of(group)]
+        for title, note, table in open_tables(group):
+            parts += [f"### {title}", note, markdown.table(*table)]
+    return parts
+
+
+def check_documented(tasks: Sequence[Task], outcome: Outcome) -> None:
+    """Raise RecordError unless every task has a record, and all were measured at one clean commit.
+
+    A fold or a seed that is missing would change the means of one method alone.
+    """
+    missing = len(tasks) - len(outcome.records)
+    if missing:
+        first = f", the first: {outcome.problems[0].reason}" if outcome.problems else ""
+        raise RecordError(
+            f"documented tables must have every fold and method, got {missing} of {len(tasks)} tasks without "
+            f"a result{first}; no tables were written: run the command again"
+        )
+    commits = commits_of(outcome.records)
+    if len(commits) != 1:
+        raise RecordError(
+            f"documented results must be of one clean commit, got {', '.join(commits)}; no tables were "
+            "written: use --again"
+        )
+    check_commit(commits[0])
+
+
+def check_commit(commit: str | None) -> None:
+    """Raise RecordError unless this is the name of a commit without further changes."""
+    if not commit or commit == UNKNOWN or commit.endswith("-dirty"):
+        raise RecordError(
+            f"documented results must be of one clean commit, got {commit or UNKNOWN}; no tables were "
+            "written: commit the changes in a checkout, and use --again"
+        )
 
 
 def commits_of(records: Sequence[Record]) -> list[str]:
     """Return the commits that the records were measured at, "unknown" for an installed package."""
-    return sorted({str(record.provenance.get("commit") or "unknown") for record in records})
+    return sorted({str(record.provenance.get("commit") or UNKNOWN) for record in records})
 
 
 def _provenance(records: Sequence[Record]) -> str:

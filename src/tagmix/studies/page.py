@@ -20,6 +20,7 @@ from tagmix.studies.claims import (
 from tagmix.studies.curves import AXES, curve_points, other_curves, points_panel, reference
 from tagmix.studies.literature import published_lines
 from tagmix.studies.names import is_rich, other_segmenter, title_of
+from tagmix.studies.openworld_tables import open_world
 
 WHOLE = "as chosen"
 PAPER = Headings("Figure 2: whole pictures", "Figure 3: regions", "Figure 4: examples")
@@ -135,9 +136,10 @@ class PaperPage(Extras):
         return {f"why-{name}": drawing(group, [panel]) for name, panel in panels.items() if panel}
 
     def general(self, groups: Sequence[Group]) -> list[tuple[str, str]]:
-        """Return the ablation and the published results."""
+        """Return the open world, the ablation and the published results."""
         others = published_lines(groups)
         return [
+            ("Open world", open_world(groups)),
             ("Ablation of EMM with context", ablation(groups)),
             (
                 "Published results on Corel5k",

@@ -7,17 +7,20 @@ them as ``tagmix train`` does, in data sets of their own (``rich_name``).
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tagmix.comparison.methods import METHODS, TEXT, methods_with
+from tagmix.comparison.methods import METHODS, RIVALS, TEXT, methods_with
 from tagmix.comparison.parts import DataSet
 from tagmix.comparison.records import Task
 from tagmix.images.views.layout import LAYOUT
-from tagmix.studies.names import rich_parts
+from tagmix.studies.names import is_rich, rich_parts
+from tagmix.studies.openworld import tasks_of_development, tasks_of_openworld
 
 PAPER = ("CorrLDA", "DBA", "EMM_m", "EMM_d")
 REGIONS = methods_with("for_regions")
 OURS = "ContextEMM"
 OUR_FORMS = (OURS, "ContextEMM_balanced")
-PICTURES = tuple(name for name in METHODS if name not in (*REGIONS, *OUR_FORMS))
+# The rivals of the open world are compared there only.
+COMPARED = tuple(name for name in METHODS if name not in RIVALS)
+PICTURES = tuple(name for name in COMPARED if name not in (*REGIONS, *OUR_FORMS))
 # Those that read network features as well as words.
 READS_ALL = methods_with("reads_pictures")
 # Measured with every seed; the others, which score far lower or are the paper's own, with the first.
@@ -52,7 +55,7 @@ def whole(data: DataSet) -> list[Task]:
     """Return every method on the whole data set, with SIFT alone, with colour, and with all words."""
     if data.views == TEXT:
         return [Task(data.name, method, data.views) for method in ON_CURVES]
-    methods = [name for name in METHODS if name not in OUR_FORMS] if data.knows_regions else PICTURES
+    methods = [name for name in COMPARED if name not in OUR_FORMS] if data.knows_regions else PICTURES
     return [
         Task(data.name, method, views, part)
         for views in words_of(data)
@@ -87,7 +90,7 @@ def flagship(data: DataSet) -> list[Task]:
     return [
         Task(data.name, method, views, part)
         for views in several
-        for method in METHODS
+        for method in COMPARED
         if runs(method, views)
         for part in (range(data.n_parts) if method in CONTENDERS else _once(data))
     ]
@@ -164,8 +167,12 @@ def why(data: DataSet) -> list[Task]:
 
 
 def margins(data: DataSet) -> list[Task]:
-    """Return the tasks on what margins gain, with everything chosen and without their feedback."""
+    """Return the tasks on what margins gain: all settings chosen, no feedback, and feedback at fixed ones."""
     points: list[tuple[dict[str, Any], Sequence[str]]] = [({}, ("EMM_m", "EMM_d")), MARGINS[0]]
+    if data.views == DRAWN:
+        fixed = {"evidence": 1.0, "max_iter": 100, "supervision": "hard"}
+        points += [(fixed, ("EMM_m",))]
+        points += [({**fixed, "nu1": 1e-6, "nu2": nu2}, ("EMM_d",)) for nu2 in (0.0, 0.1, 1.0, 10.0)]
     return [
         Task(data.name, method, words_of(data)[-1], part, point)
         for point, names in points
@@ -182,7 +189,7 @@ def _line(
 
 def _pictures(sets: Mapping[str, DataSet]) -> Iterable[DataSet]:
     other = (TEXT, DRAWN)
-    return (data for data in sets.values() if data.views not in other and rich_parts(data.name) is None)
+    return (data for data in sets.values() if data.views not in other and not is_rich(data.name))
 
 
 def _rich(sets: Mapping[str, DataSet], segmented: bool = False) -> Iterable[DataSet]:
@@ -211,7 +218,11 @@ STUDIES: dict[str, Callable[[Mapping[str, DataSet]], list[Task]]] = {
         *(task for data in _rich(sets) for task in ablation(data)),
         *(task for data in _rich(sets, segmented=True) for task in other_segmenters(data)),
     ],
+    "openworld": tasks_of_openworld,
+    "development": tasks_of_development,
 }
+# Without names; ``development`` is for whoever changes a model.
+USUAL = tuple(name for name in STUDIES if name != "development")
 
 
 def tasks_of(names: Sequence[str], sets: Mapping[str, DataSet]) -> list[Task]:

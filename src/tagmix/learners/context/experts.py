@@ -17,6 +17,7 @@ from tagmix.learners.pictures.linear_ranker import LinearRanker
 from tagmix.learners.pictures.tagprop import TagProp
 from tagmix.learners.pictures.topic_ridge import TopicRidge
 from tagmix.learners.pictures.two_pass_knn import TwoPassKNN
+from tagmix.learners.targets import imputed_tags
 from tagmix.learners.whole_pictures import whole_pictures
 
 EXPERTS: dict[str, type[TagLearner]] = {"kernel": KernelRidge, "neighbours": KNN, "linear": LinearRanker}
@@ -38,7 +39,8 @@ class Regressor(TagLearner):
         self.regressor = regressor
 
     def _fit(self, bags: Bags) -> None:
-        self.fitted_ = clone(self.regressor).fit(_features(bags), bags.captions.toarray().astype(np.float64))
+        targets = imputed_tags(bags.captions, bags.unknown)
+        self.fitted_ = clone(self.regressor).fit(_features(bags), targets.toarray().astype(np.float64))
 
     def _scores(self, bags: Bags) -> Floats:
         scores: Floats = np.asarray(self.fitted_.predict(_features(bags)), dtype=np.float64)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
@@ -106,7 +107,9 @@ class KernelRidge(PictureLearner):
         reference, tags = self._describe(bags), Tagging(bags.captions, bags.unknown)
         rng = check_random_state(self.random_state)
         searched = _sample_rows(len(reference), self.max_search, rng)
-        weights, ridge = self._search(reference, tags, searched)
+        # Hundreds of small factorisations: BLAS threads that wait for each other take longer than one alone.
+        with threadpool_limits(1, user_api="blas"):
+            weights, ridge = self._search(reference, tags, searched)
         landmarks = _sample_rows(len(reference), self.max_landmarks, rng)
         fit = exact if len(landmarks) == len(reference) else by_landmarks
         ridges = [ridge * factor for factor in RIDGES_AROUND]

@@ -124,14 +124,14 @@ def drawn(many: Sequence[Parts], draws: int = DRAWS, seed: int = 0) -> Floats:
     n = len(weight)
     out = np.full((draws, len(many)), np.nan)
     start = 0
-    for times in _counts(n, draws, seed) if n else ():
+    for times in picture_counts(n, draws, seed) if n else ():
         top, bottom = times @ gain_, times @ weight
         np.divide(top, bottom, out=out[start : start + len(times)], where=bottom > 0)
         start += len(times)
     return out
 
 
-def _counts(n: int, draws: int, seed: int) -> Iterator[Floats]:
+def picture_counts(n: int, draws: int, seed: int = 0) -> Iterator[Floats]:
     """Yield how often each picture is drawn, one block of draws at a time."""
     rng, step = np.random.default_rng(seed), max(1, _BLOCK // n)
     kept = _kept(n, draws, seed) if n * draws <= _KEPT else None

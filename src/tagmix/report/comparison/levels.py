@@ -11,9 +11,9 @@ from tagmix.report.page import Cell, Line
 
 HEADS = ("Precision asked for", "Expected", "Achieved", "Recall", "Pictures without a tag")
 NOTE = (
-    "{name} with the threshold of a precision (annotate --precision), learnt on training pictures by "
-    "cross-validation. Expected is the mean probability of the tags shown, achieved the share of them that "
-    "is right on the test pictures."
+    "{name}, asked for a precision: the threshold is learnt on training pictures by cross-validation. "
+    "Expected is the mean probability of the tags shown, achieved the share of them that is right on test "
+    "pictures."
 )
 
 Reached = Sequence[tuple[Record, Level]]
@@ -28,7 +28,7 @@ def level_table(sample: MethodSample) -> str:
         Line(f"{asked:.1f}", _unreached(len(sample.records) - len(own)), _cells(own))
         for asked, own in found.items()
     ]
-    note = page.paragraph(NOTE.format(name=label(sample.method).name), "said")
+    note = page.paragraph(NOTE.format(name=label(sample.method).name), "note")
     return note + page.grid(HEADS, lines)
 
 

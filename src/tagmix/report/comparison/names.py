@@ -36,6 +36,13 @@ LABELS = {
         "Max pooling", "score of the best region; Ramon, De Raedt 2000, Andrews et al. 2002"
     ),
     "frequency": MethodLabel("Tag frequency", "always the most frequent tags"),
+    "KernelRidge_calibrated": MethodLabel("Kernel ridge, calibrated", "as EMM with context is calibrated"),
+    "KernelRidge_balanced": MethodLabel("Kernel ridge, balanced", "ranked with weights for rare tags"),
+    "Stack": MethodLabel("Stack of rivals", "one logistic over all rivals on whole pictures"),
+    "ScorerZero": MethodLabel("Scorer's zero", "the scorer of ContextEMM alone, none where it is below 0"),
+    "MaxPoolingZero": MethodLabel("Max pooling's zero", "max pooling, none where its best score is below 0"),
+    "CAM": MethodLabel("CAM", "a linear model of pictures applied to regions; Zhou et al. 2016"),
+    "AlwaysNone": MethodLabel("Always none", "no region has a tag; pictures by tag frequency"),
 }
 CONTEXT, FREQUENCY = "ContextEMM", "frequency"
 # Those that rank by calibrated probability, the model of tagmix train first.

@@ -134,10 +134,10 @@ def probabilities(group: Group) -> str:
     if drawn is None:
         return ""
     lines = [page.paragraph(calibration_line(name, sample.bins), "said") for name, sample in samples.items()]
-    tables = selection_table(samples) + "".join(map(level_table, samples.values()))
-    parts = page.figure(drawn.svg, CAPTION), tables
+    parts = page.figure(drawn.svg, CAPTION), selection_table(samples)
     # A table of several methods has no room beside the figure
-    return page.subsection("Probabilities", *lines, *([page.columns(*parts)] if len(samples) == 1 else parts))
+    beside = [page.columns(*parts)] if len(samples) == 1 else parts
+    return page.subsection("Probabilities", *lines, *beside, *map(level_table, samples.values()))
 
 
 def calibration_line(name: str, bins: Bins) -> str:

@@ -5,6 +5,7 @@ from math import isnan
 
 import numpy as np
 
+from tagmix.comparison.methods import RIVALS
 from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.significance import Interval
 from tagmix.report import page
@@ -160,7 +161,7 @@ def metrics_table(group: Group) -> str:
 
 def where_from(group: Group) -> str:
     """Return where the methods are found: in the command line, or in the library."""
-    known = [name for name in in_order(group.whole) if name != FREQUENCY]
+    known = [name for name in in_order(group.whole) if name != FREQUENCY and name not in RIVALS]
     # A form is named after its class: EMM_m, ContextEMM_balanced
     classes = list(dict.fromkeys(f"tagmix.{name.partition('_')[0]}" for name in known))
     trained = "tagmix train fits EMM with context. " if CONTEXT in group.whole else ""

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-from tagmix.model.linear import Linear
 
 from tagmix import Bags
 from tagmix.arrays import entries_of

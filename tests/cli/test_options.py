@@ -16,6 +16,7 @@ from tagmix.cli.annotate import where
 from tagmix.datasets import Album, Item, open_album
 from tagmix.images.config import DescriberConfig
 from tagmix.images.describe import Described
+from tagmix.learners.shown import Outcome
 from tagmix.report.album_results import Score
 from tagmix.studies.datasets import ONE_WORD, Sources
 from tests.cli.conftest import QUICK
@@ -128,9 +129,14 @@ def test_the_summary_names_what_it_compares():
     model = ContextEMM()
     model.settings_ = SimpleNamespace(evidence={"map:linear": 0.9, "map": 0.1, "sift": 0.3})
     model.tag_names_, model.accuracy_, model.frequency_accuracy_ = range(40), 0.987, 0.321
+    model.calibration_ = SimpleNamespace(outcome=Outcome(200, 500, 400, 250, 270.0, 190, 50, 20))
     said = [
         "weight κ of each view: sift 0.3, map 0.1, map:linear 0.9",
         "top-5 accuracy, cross-validated: 0.987; always the most frequent tags: 0.321",
+        "shown tags: expected precision 0.68, cross-validated 0.62, recall 0.50; 95% of pictures get "
+        "at least one",
+        "25% of pictures get their most probable tag alone, below the threshold: cross-validated "
+        "precision 0.40",
     ]
     training = SimpleNamespace(annotator=SimpleNamespace(model=model), bags=tagged(200, of=200))
     assert train_verb.summary(training) == said
@@ -139,6 +145,14 @@ def test_the_summary_names_what_it_compares():
         *said,
         "only 99 tagged pictures: with so few this estimate is noisy and optimistic (tagmix evaluate is "
         "stricter); tag at least 100",
+    ]
+
+
+def test_a_summary_without_best_tags_below_the_threshold_does_not_name_any():
+    found = train_verb._shown_tags(Outcome(10, 20, 20, 15, 14.0, 10, 0, 0))
+    assert found == [
+        "shown tags: expected precision 0.70, cross-validated 0.75, recall 0.75; 100% of pictures get "
+        "at least one"
     ]
 
 

@@ -61,6 +61,7 @@ def test_the_most_frequent_tags_are_those_of_training_and_of_equals_the_first():
     assert made.truth.tolist() == [0]
     one_more = fewer_tags(DataPart(train, test, np.array([0, 1, -1, 3])), {"tags": 3})
     assert one_more.train.tag_names == ("a", "b", "c")  # a and d are equals
+    assert one_more.truth.tolist() == [0, 1, UNKNOWN, UNKNOWN]  # another tag is no background
 
 
 def test_a_tag_that_no_training_picture_has_is_kept_last():

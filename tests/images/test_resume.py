@@ -84,7 +84,7 @@ def finish(album, cache, out):
 def count_kept(cache):
     """Return of how many pictures the cache has examples, and of how many the words."""
     contents = [set(storage.read(path).arrays) for path in cache.rglob("*.tagmix")]
-    words = {"sift", "colour", "region", "boxes"}
+    words = {"sift", "colour", "region", "boxes", "points", "sizes"}
     return contents.count({"sift", "colour"}), contents.count(words)
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-from tagmix.model.linear import Linear
 
 from tagmix import Bags
 from tagmix.arrays import entries_of
@@ -137,9 +136,8 @@ def test_constant_columns_and_more_directions_than_columns_do_no_harm():
 
 
 def test_learning_starts_with_every_region_shared_equally_by_its_own_tags(bags):
-    scorer = Linear(np.zeros(6), np.ones(6), np.ones((N_TAGS, 7)))
-    settings = Settings({"words": 1.0, "net": 0.5, "net:linear": 0.1}, kernels=reference)
-    instances = mstep.start_instances(bags, settings, 0.3, {"net:linear": scorer})
+    settings = Settings({"words": 1.0, "net": 0.5}, kernels=reference)
+    instances = mstep.start_instances(bags, settings, 0.3)
     tags, mu, shares = bags.captions.toarray(), np.full((N_TAGS, 8), 0.3), []
     assert sorted(set(tags.sum(axis=1))) == [0, 1, 2, 3, 4]
     for n in range(len(bags)):
@@ -154,7 +152,6 @@ def test_learning_starts_with_every_region_shared_equally_by_its_own_tags(bags):
     x = net.projection(bags.views["net"])
     means = shares.T @ x / (shares.sum(axis=0) + PULL)[:, None]
     np.testing.assert_allclose(net.means, means, rtol=1e-9, atol=1e-12)
-    assert instances["net:linear"] is scorer
     assert list(instances) == list(settings.evidence)
     params = mstep.start(bags, Settings({"words": 1.0}), 0.3)
     np.testing.assert_allclose(params.instances["words"].mu, mu, rtol=1e-12)
@@ -172,20 +169,6 @@ def test_columns_that_vary_by_rounding_only_are_constant_at_any_size(size):
     assert np.abs(projection.axes[2]).max() == 0
     assert projection.axes.shape == (4, 3)
     np.testing.assert_allclose(projection(view).var(axis=0).sum(), 3.0, rtol=1e-6)
-
-
-@pytest.mark.parametrize("kernels", [reference, compiled])
-def test_a_linear_scorer_is_a_dot_product_and_a_bias(bags, kernels):
-    rng = np.random.default_rng(6)
-    weights = rng.normal(size=(N_TAGS, 7))
-    scorer = Linear(np.full(6, 3.0), np.full(6, 2.0), weights, kernels)
-    expected = (bags.views["net"] - 3) / 2 @ weights[:, :-1].T + weights[:, -1]
-    every, entries = np.zeros(expected.size), entries_of(bags.captions, bags.offsets)
-    own = np.zeros(entries.block_starts[-1])
-    scorer.add_evidence(bags.views["net"], 2.0, bags.offsets, None, every)
-    scorer.add_evidence(bags.views["net"], 2.0, bags.offsets, entries, own)
-    np.testing.assert_allclose(every, 2 * expected.ravel(), rtol=1e-9)
-    np.testing.assert_allclose(own, 2 * own_blocks(bags, expected), rtol=1e-9)
 
 
 def test_columns_that_others_add_up_to_bring_no_direction_of_their_own():

@@ -18,7 +18,7 @@ from tagmix.cli.options import (
     report_problems,
 )
 from tagmix.cli.progress import bars
-from tagmix.comparison.methods import METHODS
+from tagmix.comparison.methods import METHODS, RIVALS
 from tagmix.comparison.parts import MAX_ABOUT_BYTES
 from tagmix.comparison.prepare import prepare_album, without_folders
 from tagmix.comparison.records import Record, Task
@@ -59,7 +59,8 @@ class LearnerName(click.Choice):  # type: ignore[type-arg]  # it takes no type b
 @click.argument("album")
 @click.option(
     "--learner", "-l", "learners", multiple=True, default=DEFAULT_LEARNERS, show_default=True,
-    type=LearnerName(["all", *METHODS]), help="A learner to compare; may be repeated. all is every learner.",
+    type=LearnerName(["all", *METHODS]), help="A learner to compare; may be repeated. "
+    "all is every learner but the rivals of the study openworld.",
 )  # fmt: skip
 @click.option(
     "--folds", type=click.IntRange(2, 100), default=5, show_default=True,
@@ -103,7 +104,8 @@ def command(
         without_folders(album_of(album, subfolders, captions), out / "figures"), min_count
     )
     check_parts(found, folds)
-    names = tuple(METHODS) if "all" in learners else tuple(dict.fromkeys(learners))
+    every = (name for name in METHODS if name not in RIVALS)
+    names = tuple(every) if "all" in learners else tuple(dict.fromkeys(learners))
     about = out / "data" / "album" / "about.json"
     with alone_in(out), bars() as report_progress:
         report_networks(describer.networks, describing["network"])

@@ -122,8 +122,8 @@ def _own_choices(learner: Any) -> dict[str, Any]:
     """Return the settings that the learner chose inside ``fit``."""
     names = ("ridge_", "k_", "view_weights_", "loo_accuracy_", "n_iter_")
     own = {name: getattr(learner, name) for name in names if hasattr(learner, name)}
-    if getattr(learner, "choice_", None) is not None:
-        own |= {"evidence": learner.evidence_, "context_power": learner.power_}
+    if hasattr(learner, "regions_"):
+        own |= {"evidence": learner.evidence_, "background": learner.regions_.background}
     return {name: _plain(value) for name, value in own.items()}
 
 

@@ -35,7 +35,7 @@ class Sampling:
     segmenter: str = setting(
         "ncuts", choices=tuple(SEGMENTERS), option="--segmenter", help="How pictures are cut into regions."
     )
-    n_regions: int = setting(20, paper=10, low=1, high=1000, option="--regions", help="Regions per picture.")
+    n_regions: int = setting(40, paper=10, low=1, high=1000, option="--regions", help="Regions per picture.")
     max_side: int = setting(640, low=1, high=2048)
     seed: int = setting(0, low=0, high=2**32 - 1, option="--seed", help="Seed of everything random.")
 

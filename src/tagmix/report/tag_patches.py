@@ -33,9 +33,13 @@ def patches_of(
 ) -> dict[str, list[RGB]]:
     """Return, for each tag, the patches whose words contribute most to it, at most one per picture.
 
-    Only pictures with the tag are used; ``items`` may be a sample of the training pictures.
+    Only pictures with the tag are used; ``items`` may be a sample of the training pictures. A model whose
+    regions are not modelled by words has no such patches.
     """
     names = annotator.model.tag_names_
+    instances = annotator.model._instances().instances
+    if not any(isinstance(own, Multinomial) for own in instances.values()):
+        return {}
     columns = {tag: names.index(tag) for tag in tags}
     best_of: dict[str, list[_Patch]] = {tag: [] for tag in tags}
     images: dict[int, RGB] = {}
@@ -70,8 +74,7 @@ def _gains(
     gains = []
     for column in columns:
         total = np.zeros(len(large))
-        for view in model.widths_:
-            instance = model._instances().instances[view]
+        for view, instance in model._instances().instances.items():
             if isinstance(instance, Multinomial) and view in words:
                 gain = instance.E_log_beta[column] - instance.E_log_beta.mean(axis=0)
                 own = words[view].reshape(-1, len(found.patches))[:, large]  # all its words

@@ -9,13 +9,14 @@ from tagmix.evaluation.folds import grouped_folds, picture_folds
 from tagmix.learners import LinearRanker
 from tagmix.learners.context.experts import Regressor, cross_validated_scores, experts_of
 from tagmix.learners.context.prior import fit_experts, fit_prior
+from tagmix.learners.regions.region_scorer import RegionScorer
 from tagmix.learners.whole_pictures import whole_pictures
 
 ROWS = np.array([0, 3, 17, 50])
 
 
 def prior_of(context, bags):
-    return fit_prior(fit_experts(context, bags, 0), bags, 0)
+    return fit_prior(fit_experts(context, bags, 0), RegionScorer(), bags, 0)
 
 
 @pytest.mark.parametrize("landmarks", [10_000, 40])

@@ -1,180 +1,154 @@
-"""Which views are selected and at which κ, given what cross-validated pictures say about each setting."""
+"""The views that regions are modelled by and their κ, given how well regions predict captions."""
 
 import numpy as np
 import pytest
-from tagmix.learners.context.agreement import Trial
 
 from tagmix import Bags
-from tagmix.evaluation.folds import grouped_folds
 from tagmix.learners.context import kappa
-from tagmix.learners.context.kappa import KappaSearch, most_tried
-from tagmix.learners.context.prior import PriorOfTraining
-from tagmix.learners.context.regions import RegionTrainer, train_folds
+from tagmix.learners.context.kappa import HeldOut, KappaSearch, caption_loss, most_tried, noisy_or_loss
+from tagmix.learners.context.regions import RegionTrainer
+from tagmix.model.estep import evidence_of
 from tagmix.model.params import Settings
 
-
-def scripted(*trials, values=(1.0,), monkeypatch=None):
-    """Return a search whose trials are known: (κ by view, agreement, that without context, coverage)."""
-    search = KappaSearch.__new__(KappaSearch)
-    search.progress = None
-    search.models = {view: [view] for setting, *_ in trials for view in setting}
-    search.trials = {
-        frozenset(setting.items()): (setting, Trial({1.0: agreement}, alone, coverage))
-        for setting, agreement, alone, coverage in trials
-    }
-    monkeypatch.setattr(kappa, "COARSE", values)
-    return search
+TRAINER = RegionTrainer(Settings({"words": 1.0}), 50, 1e-3, 1e6, background=True)
 
 
 @pytest.fixture
 def script(monkeypatch):
-    return lambda *trials, values=(1.0,): scripted(*trials, values=values, monkeypatch=monkeypatch)
+    """Return a maker of searches whose losses are given, and which tries only these values."""
+
+    def made(*losses, values=(1.0,)):
+        monkeypatch.setattr(kappa, "VALUES", values)
+        search = KappaSearch(
+            [], TRAINER, list(dict.fromkeys(name for setting, _ in losses for name in setting))
+        )
+        search._loss = lambda asked: next(loss for setting, loss in losses if setting == asked)
+        return search
+
+    return made
 
 
-PLACE = ({"place": 1.0}, 0.85, 0.17, 0.96)
-SIFT = ({"sift": 1.0}, 0.875, 0.405, 0.92)
-NETWORK = ({"network": 1.0}, 0.91, 0.735, 0.94)
+def test_the_view_with_the_smallest_loss_is_first_and_a_setting_has_minus_its_loss(script):
+    search = script(({"place": 1.0}, 5.0), ({"sift": 1.0}, 4.0), ({"place": 1.0, "sift": 1.0}, 4.5))
+    found = search.choose()
+    assert found.setting == {"sift": 1.0}
+    assert found.value == -4.0
+    assert ({"place": 0.0, "sift": 1.0}, -4.0) in found.tried
 
 
-def test_selection_begins_with_a_view_that_names_tags_not_with_one_that_is_merely_consistent(script):
-    search = script(PLACE, SIFT, ({"sift": 1.0, "place": 1.0}, 0.8, 0.5, 0.9))
-    assert search.score(PLACE[0]) > search.score(SIFT[0])
-    assert search.forward_selection() == {"sift": 1.0}
-
-
-def test_evidence_of_the_scene_does_not_keep_others_from_beginning(script):
-    """It names tags of the caption without context, but one tag per picture: coverage counts too."""
-    scene = ({"scene": 1.0}, 0.99, 0.9, 0.55)
-    search = script(scene, ({"sift": 1.0}, 0.95, 0.36, 1.0), ({"sift": 1.0, "scene": 1.0}, 0.9, 0.8, 0.8))
-    assert search.forward_selection() == {"sift": 1.0}
-
-
-@pytest.mark.parametrize(("alone", "joins"), [(0.74, True), (0.73, False)])
-def test_a_view_joins_only_if_regions_are_named_no_worse_without_context(script, alone, joins):
-    search = script(NETWORK, PLACE, ({"network": 1.0, "place": 1.0}, 0.9, alone, 0.97))
-    assert search.forward_selection() == {"network": 1.0} | ({"place": 1.0} if joins else {})
-
-
-@pytest.mark.parametrize(("coverage", "joins"), [(0.93, False), (0.945, False), (0.946, True)])
-def test_a_view_that_gains_no_more_than_noise_does_not_join(script, coverage, joins):
-    search = script(NETWORK, SIFT, ({"network": 1.0, "sift": 1.0}, 0.91, 0.8, coverage))
-    assert search.forward_selection() == {"network": 1.0} | ({"sift": 1.0} if joins else {})
+@pytest.mark.parametrize(("loss", "joins"), [(3.97, False), (3.95, True)])
+def test_a_view_that_takes_no_more_than_noise_from_the_loss_does_not_join(script, loss, joins):
+    search = script(({"sift": 1.0}, 4.0), ({"place": 1.0}, 5.0), ({"place": 1.0, "sift": 1.0}, loss))
+    assert search.choose().setting == {"sift": 1.0} | ({"place": 1.0} if joins else {})
 
 
 def test_a_view_that_did_not_join_is_tried_again_beside_what_has_joined_since(script):
     search = script(
-        SIFT,
-        PLACE,
-        ({"scene": 1.0}, 0.8, 0.4, 0.9),
-        ({"sift": 1.0, "place": 1.0}, 0.87, 0.41, 0.92),
-        ({"sift": 1.0, "scene": 1.0}, 0.89, 0.45, 0.92),
-        ({"sift": 1.0, "scene": 1.0, "place": 1.0}, 0.9, 0.46, 0.93),
+        ({"sift": 1.0}, 4.0),
+        ({"place": 1.0}, 5.0),
+        ({"scene": 1.0}, 6.0),
+        ({"sift": 1.0, "place": 1.0}, 3.99),
+        ({"sift": 1.0, "scene": 1.0}, 3.5),
+        ({"sift": 1.0, "scene": 1.0, "place": 1.0}, 3.0),
     )
-    assert search.score(PLACE[0]) > search.score({"scene": 1.0})  # so that it is tried first
-    assert search.forward_selection() == {"sift": 1.0, "scene": 1.0, "place": 1.0}
+    assert search.choose().setting == {"sift": 1.0, "scene": 1.0, "place": 1.0}
 
 
 def test_each_view_joins_at_its_best_kappa(script):
     search = script(
-        NETWORK,
-        ({"network": 3.0}, 0.92, 0.735, 0.94),
-        ({"sift": 1.0}, 0.8, 0.4, 0.9),
-        ({"sift": 3.0}, 0.7, 0.4, 0.9),
-        ({"network": 3.0, "sift": 1.0}, 0.93, 0.75, 0.94),
-        ({"network": 3.0, "sift": 3.0}, 0.94, 0.75, 0.94),
-        values=(1.0, 3.0),
+        ({"sift": 0.1}, 4.2),
+        ({"sift": 0.3}, 4.0),
+        ({"place": 0.1}, 5.0),
+        ({"place": 0.3}, 6.0),
+        ({"sift": 0.3, "place": 0.1}, 3.8),
+        ({"sift": 0.3, "place": 0.3}, 3.5),
+        values=(0.1, 0.3),
     )
-    assert search.forward_selection() == {"network": 3.0, "sift": 3.0}
-    assert next(search.scored()) == ({"network": 1.0, "sift": 0.0}, 0.91 * 0.94)
+    assert search.choose().setting == {"sift": 0.3, "place": 0.3}
 
 
-@pytest.mark.parametrize(("alone", "chosen"), [(0.5, 0.4), (0.49, 0.3)])
-def test_a_finer_kappa_is_taken_only_if_regions_are_named_no_worse_without_context(
-    script, monkeypatch, alone, chosen
-):
-    search = script(
-        ({"sift": 0.2}, 0.7, 0.5, 0.9),
-        ({"sift": 0.3}, 0.8, 0.5, 0.9),
-        ({"sift": 0.4}, 0.9, alone, 0.9),
-        ({"sift": 0.5}, 0.7, 0.5, 0.9),
-        values=(0.3,),
-    )
-    monkeypatch.setattr(kappa, "VALUES", (0.1, 0.2, 0.3, 0.4, 0.5))
-    assert search.choose().setting == {"sift": chosen}
+def test_the_loss_is_that_of_a_noisy_or_over_known_pairs_by_hand():
+    bags = Bags(np.ones((3, 1), int), [0, 2, 2, 3])
+    phi = np.array([[0.5, 0.2], [0.5, 0.0], [0.9, 0.1]])
+    y = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    losses = [-np.log(0.75), -np.log(0.8), -np.log(1 - 1e-6), -np.log(1e-6), -np.log(0.1), -np.log(0.1)]
+    assert noisy_or_loss(phi, bags, y, None) == pytest.approx(sum(losses))
+    known = np.array([[True, False], [True, False], [True, True]])
+    assert noisy_or_loss(phi, bags, y, known) == pytest.approx(sum(losses[i] for i in (0, 2, 4, 5)))
+    certain = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+    assert np.isfinite(noisy_or_loss(certain, bags, 1 - y, None))
 
 
-def test_the_models_of_a_view_share_its_kappa(script):
-    search = script(({"network": 0.3}, 0.9, 0.5, 0.9))
-    search.models = {"sift": ["sift"], "network": ["network", "network:linear"]}
-    assert search.evidence({"network": 0.3}) == {"network": 0.3, "network:linear": 0.3}
-    assert next(search.scored())[0] == {"sift": 0.0, "network": 0.3, "network:linear": 0.3}
+class NoScores:
+    """A scorer for which tags and background are as likely."""
+
+    def __init__(self, n_tags):
+        self.n_tags = n_tags
+
+    def score_regions(self, views):
+        return np.zeros((next(iter(views.values())).shape[0], self.n_tags))
 
 
 @pytest.fixture(scope="module")
-def pictures():
-    """Twelve pictures with embeddings and words, each there twice."""
+def part():
+    """Pictures to learn from and to score; words of one view tell the tags, those of the other nothing."""
     rng = np.random.default_rng(0)
-    rows = np.tile(np.arange(12), 2)
-    views = {"net": rng.normal(size=(12, 4))[rows], "words": rng.poisson(2.0, (12, 5))[rows]}
-    bags = Bags(views, np.arange(25), tags=np.eye(3, dtype=int)[rows % 3])
-    return bags, PriorOfTraining(np.arange(24), rng.normal(size=(24, 3)), rows)
+    n, n_tags, n_regions = 90, 5, 3
+    truth = rng.integers(0, n_tags, (n, n_regions))
+    tags = np.zeros((n, n_tags), dtype=int)
+    np.put_along_axis(tags, truth, 1, axis=1)
+    topics = 0.1 + np.eye(n_tags)
+    told = rng.poisson(8 * topics[truth.ravel()])
+    views = {"noise": rng.poisson(2.0, told.shape), "told": told}
+    bags = Bags(views, np.arange(n + 1) * n_regions, tags=tags)
+    log_pi = np.log(np.full((n, n_tags), tags.mean()))
+    return HeldOut(bags[:60], log_pi[:60], bags[60:], NoScores(n_tags))
 
 
-def searching(pictures, progress=None):
-    bags, prior = pictures
-    trainer = RegionTrainer(Settings({"words": 1.0}), max_iter=50, tol=1e-3, memory=1e6)
-    folds = grouped_folds(prior.groups, 3, 0)
-    return KappaSearch(bags, prior, trainer, (1.0,), ["net", "net:linear", "words"], folds, progress)
+@pytest.mark.parametrize("background", [False, True])
+def test_regions_predict_captions_with_the_frequencies_of_tags_in_place_of_a_context(part, background):
+    trainer = TRAINER._replace(background=background).with_evidence({"told": 0.1})
+    model = trainer.fit(part.train, part.log_prior, part.scorer)
+    frequency = (part.train.captions.toarray().sum(axis=0) + 0.5) / 61
+    evidence = evidence_of(part.test, model, trainer.settings)
+    total = 0.0
+    for n, own in enumerate(part.test.captions.toarray()):
+        weights = model.odds.inside * frequency
+        weights = np.append(weights, 1.0) if model.background else weights
+        phi = weights * np.exp(evidence[part.test.offsets[n] : part.test.offsets[n + 1]])
+        phi = (phi / phi.sum(axis=1, keepdims=True))[:, :5]
+        p = 1 - np.prod(1 - phi, axis=0)
+        total -= (own * np.log(p) + (1 - own) * np.log(1 - p)).sum()
+    assert caption_loss(model, part, trainer) == pytest.approx(total, rel=1e-6)
+    tiny = trainer._replace(memory=1.0)  # one picture at a time
+    assert caption_loss(model, part, tiny) == pytest.approx(total, rel=1e-6)
 
 
-def test_each_fold_has_a_scorer_of_its_own_pictures_which_every_kappa_shares(pictures, monkeypatch):
-    trained, used = [], []
-    train = kappa.train_scorer
-    monkeypatch.setattr(
-        kappa, "train_scorer", lambda part, *how: trained.append(part.ids) or train(part, *how)
-    )
-    fit = RegionTrainer.fit
-    monkeypatch.setattr(
-        RegionTrainer,
-        "fit",
-        lambda self, part, scorers: used.append((part.ids, self)) or fit(self, part, scorers),
-    )
-    search = searching(pictures)
-    for k in (0.1, 0.3):
-        search.trial({"net": k})
-    folds = [pictures[0][fold.train].ids for fold in search.folds]
-    assert trained == folds
-    assert [ids for ids, _ in used] == folds * 2
-    assert all(trainer.max_iter == kappa.MAX_ITER for _, trainer in used)
-    assert used[-1][1].settings.evidence == {"net": 0.3, "net:linear": 0.3}
+def test_words_that_tell_the_tags_are_chosen_and_words_that_tell_nothing_are_not(part):
+    found = KappaSearch([part], TRAINER, ["noise", "told"]).choose()
+    assert list(found.setting) == ["told"]
+    order = np.random.default_rng(1).permutation(60)
+    shuffled = part._replace(train=part.train.with_tags(part.train.captions[order], part.train.tag_names))
+    assert KappaSearch([shuffled], TRAINER, ["noise", "told"]).choose().value < found.value - 0.3
 
 
-def test_no_setting_is_scored_twice(pictures):
+def test_no_setting_is_scored_twice_and_the_best_one_is_chosen(part):
     counted = []
-    search = searching(pictures, counted.append)
-    found = search.choose()
+    found = KappaSearch([part], TRAINER, ["noise", "told"], counted.append).choose()
     assert counted == list(range(1, len(found.tried) + 1))
     assert len(found.tried) <= most_tried(2)
-    assert found.value == max(score for _, score in found.tried if score <= found.value)
-    assert set(found.setting) <= {"net", "net:linear", "words"}
+    best = max(score for _, score in found.tried)
+    assert best + 0.01 * best <= found.value <= best  # scores are negative
 
 
-def test_models_of_a_fold_are_asked_about_the_pictures_that_they_have_not_seen(pictures, monkeypatch):
-    asked = []
-    ask = kappa.try_powers
+def test_the_score_is_the_mean_over_the_pictures_of_all_parts_each_with_its_own_scorer(part, monkeypatch):
+    scorers = []
+    fit = RegionTrainer.fit
     monkeypatch.setattr(
-        kappa, "try_powers", lambda *how: asked.extend(fold.test.tolist() for fold in how[2]) or ask(*how)
+        RegionTrainer, "fit", lambda self, *how: scorers.append((how[2], self.max_iter)) or fit(self, *how)
     )
-    search = searching(pictures)
-    search.trial({"words": 0.3})
-    assert asked == [fold.test.tolist() for fold in search.folds]
-
-
-def test_region_models_of_folds_have_not_seen_their_pictures(pictures):
-    search = searching(pictures)
-    for found, (train, test) in zip(
-        train_folds(search.bags, search.trainer, search.folds), search.folds, strict=True
-    ):
-        expected = search.trainer.fit(search.bags[train]).instances["words"]
-        np.testing.assert_array_equal(found.model.instances["words"].mu, expected.mu)
-        np.testing.assert_array_equal(found.test, np.sort(test))
+    other = part._replace(test=part.test[:10], scorer=NoScores(5))
+    both = KappaSearch([part, other], TRAINER, ["told"]).score({"told": 0.1})
+    assert scorers == [(part.scorer, kappa.MAX_ITER), (other.scorer, kappa.MAX_ITER)]
+    alone = [KappaSearch([one], TRAINER, ["told"]).score({"told": 0.1}) for one in (part, other)]
+    assert both == pytest.approx((30 * alone[0] + 10 * alone[1]) / 40)

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_expit
 
 from tagmix import Bags
 from tagmix.learners.base import TagLearner
 from tagmix.learners.context import prior
 from tagmix.learners.context.experts import cross_validated_scores
 from tagmix.learners.context.prior import fit_experts, fit_prior
+from tagmix.learners.regions.region_scorer import RegionScorer
 
 N, N_TAGS, COPIES = 40, 5, 3
 
@@ -34,8 +36,8 @@ def thrice():
     return Bags(rng.poisson(2.0, (N, 9))[rows], np.arange(len(rows) + 1), tags=tags, pictures=scores), rows
 
 
-def prior_of(context, bags):
-    return fit_prior(fit_experts(context, bags, 0), bags, 0)
+def prior_of(context, bags, scorer=None):
+    return fit_prior(fit_experts(context, bags, 0), scorer or Told(), bags, 0)
 
 
 def held_out_with(bags, flipped):
@@ -49,7 +51,7 @@ def test_a_pool_has_not_heard_the_captions_of_duplicates_of_the_pictures_it_is_a
     thrice, monkeypatch, pictures
 ):
     bags, original = thrice
-    monkeypatch.setattr(prior, "MOST_SCORES", pictures * N_TAGS)
+    monkeypatch.setattr(prior, "MOST_SCORES", 2 * pictures * N_TAGS)  # expert and scorer
     honest = held_out_with(bags, [])
     assert len(honest.rows) == pictures
     several = np.bincount(original[honest.rows], minlength=N) > 1
@@ -64,7 +66,7 @@ def test_a_pool_is_fitted_to_the_captions_of_the_pictures_that_were_asked_and_of
     thrice, monkeypatch
 ):
     bags, _ = thrice
-    monkeypatch.setattr(prior, "MOST_SCORES", 60 * N_TAGS)
+    monkeypatch.setattr(prior, "MOST_SCORES", 2 * 60 * N_TAGS)
     honest = held_out_with(bags, [])
     others = np.setdiff1d(np.arange(len(bags)), honest.rows)
     np.testing.assert_array_equal(held_out_with(bags, others).logits, honest.logits)
@@ -73,10 +75,10 @@ def test_a_pool_is_fitted_to_the_captions_of_the_pictures_that_were_asked_and_of
 
 def test_all_experts_together_hold_no_more_scores_than_allowed(thrice, monkeypatch):
     bags, _ = thrice
-    monkeypatch.setattr(prior, "MOST_SCORES", 60 * N_TAGS)
+    monkeypatch.setattr(prior, "MOST_SCORES", 120 * N_TAGS)
     for n_experts in (1, 2, 3):
         rows = prior_of([Told()] * n_experts, bags)[1].rows
-        assert len(rows) == 60 // n_experts
+        assert len(rows) == 120 // (n_experts + 1)
         assert (np.diff(rows) > 0).all()
 
 
@@ -91,7 +93,7 @@ def test_every_picture_that_is_asked_about_gets_its_own_scores(thrice):
 def test_pictures_that_nobody_can_tell_apart_have_the_shares_of_their_tags(n):
     tags = np.eye(2, dtype=int)[np.arange(n) % 2]
     bags = Bags(np.ones((n, 3), dtype=int), np.arange(n + 1), tags=tags)
-    prior, held_out = prior_of("kernel", bags)
+    prior, held_out = prior_of("kernel", bags, RegionScorer())
     assert (held_out.logits.argmax(axis=1) == tags.argmax(axis=1)).mean() <= 0.5
     np.testing.assert_allclose(prior.logits(bags), 0.0, atol=0.2)
 
@@ -100,5 +102,34 @@ def test_asking_an_expert_by_folds_leaves_it_fitted_to_all_pictures(thrice):
     bags, _ = thrice
     (expert,) = fit_experts("linear", bags, 0)
     before = expert.decision_scores(bags)
-    fit_prior([expert], bags, 0)
+    fit_prior([expert], Told(), bags, 0)
     np.testing.assert_array_equal(expert.decision_scores(bags), before)
+
+
+def test_the_scorer_of_a_fold_has_not_seen_its_pictures_nor_their_duplicates(thrice):
+    bags, original = thrice
+    found = prior_of(Told(), bags, RegionScorer())[1]
+    assert sorted(np.concatenate([test for _, test in found.folds])) == list(range(len(bags)))
+    for (train, test), scorer in zip(found.folds, found.scorers, strict=True):
+        assert not np.isin(original[train], original[test]).any()
+        np.testing.assert_array_equal(scorer.weights_, RegionScorer().fit(bags[train]).weights_)
+
+
+def test_pictures_that_the_pool_was_not_fitted_to_have_the_scorers_probability(thrice, monkeypatch):
+    bags, _ = thrice
+    whole = prior_of(Told(), bags)[1]
+    np.testing.assert_array_equal(whole.log_pi, log_expit(whole.logits))
+    monkeypatch.setattr(prior, "MOST_SCORES", 2 * 60 * N_TAGS)
+    some = prior_of(Told(), bags)[1]
+    expected = log_expit(bags.pictures["scores"])
+    expected[some.rows] = log_expit(some.logits)
+    np.testing.assert_array_equal(some.log_pi, expected)
+
+
+def test_the_pool_reads_two_features_of_each_expert_and_the_log_odds_of_the_scorer(thrice):
+    bags, _ = thrice
+    found = prior_of([Told(), Told()], bags)[0]
+    assert len(found.pool.slopes) == 5
+    g = bags.pictures["scores"]
+    features = [np.log(np.maximum(g, 1e-3)), g] * 2 + [g]
+    np.testing.assert_array_equal(found.logits(bags), found.pool.logits(features))

@@ -92,6 +92,8 @@ def fit_prior(
         report(len(scorers), len(folds) + 1)
         scorers.append(clone(scorer).fit(bags[train]))
         held[test] = scorers[-1].decision_scores(bags[test])
+    if not groups.any():
+        held[:] = 0.0  # all pictures are alike: a score would tell a picture's tags by what it lacks
     report(len(folds), len(folds) + 1)
     scorer = clone(scorer).fit(bags)
     most = max(2 * FOLDS, int(MOST_SCORES / (bags.n_tags * (len(experts) + 1))))

@@ -10,7 +10,7 @@ from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.learners.em import shard_size
 from tagmix.learners.monitor import Monitor
-from tagmix.learners.regions.region_scorer import read_views
+from tagmix.learners.regions.region_scorer import embeddings_of
 from tagmix.model.given import (
     CaptionedShard,
     Odds,
@@ -38,7 +38,7 @@ SMALLEST_BACKGROUND = 0.25
 
 def instance_names(bags: Bags) -> list[str]:
     """Return the views that regions may be modelled by: embeddings, or all words if there are none."""
-    return read_views(bags.views)
+    return embeddings_of(bags.views)
 
 
 class RegionTrainer(NamedTuple):

@@ -19,6 +19,9 @@ from tagmix.learners.whole_pictures import pooled_views
 
 # A tag with n pictures has the ridge (n / median n)^TILT: frequent tags can support more of a score.
 TILT = 0.5
+# Of several embeddings, those at least this wide, relative to the widest, are read: the deepest map of each
+# network. With block14 beside block19, pictures of coco_part lose .006 of their precision, regions .004.
+WIDE = 0.75
 
 
 class RegionScorer(RegionLearner):
@@ -28,7 +31,8 @@ class RegionScorer(RegionLearner):
     picture, s_c = 1/β log mean_m e^{β f_c(x_m)}, trained by the logistic loss against the caption. Captions
     are incomplete, so an absent tag has the target ``absent`` instead of 0. f_c(x) itself is the log odds
     that the region shows the tag: 0 separates the tag from none of the tags. The loss is that of Ramon and De
-    Raedt [1]_ with soft targets. Embeddings are read if there are any, else words.
+    Raedt [1]_ with soft targets. The wide embeddings are read if
+    there are any, else words.
 
     Parameters
     ----------
@@ -36,7 +40,7 @@ class RegionScorer(RegionLearner):
     sharpness : β of the soft maximum; ∞ is the maximum.
     absent : the target of tags that a caption lacks; rejected tags have 0, unknown ones do not enter.
     tol : a tag has converged if its largest gradient is below this fraction of its number of pictures.
-    max_iter : the largest number of steps.
+    max_iter : the largest number of steps: more fit captions better, and new pictures worse.
 
     Attributes
     ----------
@@ -77,7 +81,7 @@ class RegionScorer(RegionLearner):
         sharpness: float = 1.5,
         absent: float = 0.015,
         tol: float = 1e-3,
-        max_iter: int = 60,
+        max_iter: int = 20,
     ) -> None:
         self.ridge = ridge
         self.sharpness = sharpness
@@ -106,8 +110,10 @@ class RegionScorer(RegionLearner):
 
     def score_regions(self, views: Mapping[str, Any]) -> Floats:
         """Return f of each region, regions × tags: the log odds of the tag against none of the tags."""
-        names = read_views(self.widths_, self.scaling_)
-        return features_of({name: views[name] for name in names}, self.scaling_).scores(self.weights_)
+        return features_of({name: views[name] for name in self._names()}, self.scaling_).scores(self.weights_)
+
+    def _names(self) -> list[str]:
+        return [name for name in self.widths_ if name in self.scaling_] or list(self.widths_)
 
     def _region_scores(self, bags: Bags) -> Floats:
         return self.score_regions(bags.views)
@@ -122,7 +128,7 @@ class RegionScorer(RegionLearner):
 
     def _instances(self, bags: Bags) -> tuple[Features, Ints]:
         """Return the features of the regions of each picture, followed by those of the whole, and starts."""
-        names = read_views(bags.views)
+        names = self._names()
         regions = features_of({name: bags.views[name] for name in names}, self.scaling_)
         pooled = pooled_views(bags)
         wholes = features_of({name: pooled[name] for name in names}, self.scaling_)
@@ -134,7 +140,7 @@ class RegionScorer(RegionLearner):
         return regions.stacked(wholes)[order], starts
 
     def _check_state(self) -> None:
-        names = read_views(self.widths_, self.scaling_)
+        names = self._names()
         width = sum(self.widths_[name] for name in names) + 1
         if self.weights_.shape != (width, len(self.tag_names_)):
             raise ValueError(f"weights_ must be {width} × {len(self.tag_names_)}, got {self.weights_.shape}")
@@ -145,14 +151,23 @@ class RegionScorer(RegionLearner):
                 raise ValueError(f"scaling_ of {name!r:.60} must be 2 × its width, scales positive")
 
 
-def read_views(views: Mapping[str, Any], scaling: Mapping[str, Any] | None = None) -> list[str]:
-    """Return the names of the embeddings, or of all views if there are none.
+def embeddings_of(views: Mapping[str, Any]) -> list[str]:
+    """Return the names of the embeddings, or of all views if there are none."""
+    dense = [name for name, view in views.items() if not is_sparse(view)]
+    return dense or list(views)
 
-    ``scaling`` names the embeddings where ``views`` are not the matrices.
+
+def read_views(views: Mapping[str, Any]) -> list[str]:
+    """Return the views that the scorer reads: the wide embeddings, or all words if there are none.
+
+    >>> read_views({"block14": np.ones((1, 120)), "block19": np.ones((1, 208))})
+    ['block19']
     """
-    if scaling is None:
-        scaling = {name: view for name, view in views.items() if not is_sparse(view)}
-    return [name for name in views if name in scaling or not scaling]
+    names = embeddings_of(views)
+    if any(is_sparse(views[name]) for name in names):
+        return names
+    widest = max(views[name].shape[1] for name in names)
+    return [name for name in names if views[name].shape[1] >= WIDE * widest]
 
 
 def soft_maximum_loss(starts: Ints, y: Floats, known: Any, sharpness: float, ridges: Floats) -> Loss:

@@ -6,7 +6,6 @@ import inspect
 import re
 from dataclasses import replace
 from functools import cache
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +18,6 @@ from scipy.stats import gamma as gamma_law
 
 from tagmix import Bags, planted_topics, sample_bags
 from tagmix.kernels import reference
-from tagmix.learners.context.kappa import noisy_or_loss
-from tagmix.learners.regions.region_scorer import soft_maximum_loss
 from tagmix.model import bound, estep, mstep
 from tagmix.model.map_inference import infer_map
 from tagmix.model.margin import label_duals, solve_margin
@@ -256,37 +253,3 @@ def test_scaling_both_margin_weights_scales_the_multipliers_and_not_the_weights(
     np.testing.assert_allclose(delta.sum(axis=1), 0.0, atol=1e-12)
     pull = shares.multiply(label_duals(shares, tags, ten)).sum(axis=0)
     np.testing.assert_allclose(np.maximum(pull, 0) / 0.1, one.weights, atol=1e-2)
-
-
-def test_the_scorers_gradient_is_a_mean_of_features_with_most_weight_on_the_best_regions():
-    rng = np.random.default_rng(7)
-    x, w, beta = rng.normal(size=(5, 3)), rng.normal(size=3), 1.5
-    starts, q, ridge = np.array([0, 3, 5]), np.array([[1.0], [0.015]]), np.array([0.3])
-    columns = np.zeros(1, dtype=int)
-
-    def loss(w):
-        s = [np.log(np.exp(beta * (rows @ w)).mean()) / beta for rows in (x[:3], x[3:])]
-        return sum(np.log1p(np.exp(s_n)) - q_n * s_n for s_n, (q_n,) in zip(s, q, strict=True))
-
-    value, slope = soft_maximum_loss(starts, q, None, beta, ridge)((x @ w)[:, None], columns)
-    np.testing.assert_allclose(ridge * value, loss(w), rtol=1e-12)  # the loss is divided by the tag's ridge
-    steps = 1e-5 * np.eye(3)
-    numeric = [(loss(w + step) - loss(w - step)) / 2e-5 for step in steps]
-    np.testing.assert_allclose(ridge * (x.T @ slope)[:, 0], numeric, rtol=1e-7)
-    shares = slope[:3, 0] / slope[:3].sum()
-    np.testing.assert_allclose(
-        shares, np.exp(beta * (x[:3] @ w)) / np.exp(beta * (x[:3] @ w)).sum(), rtol=1e-12
-    )
-
-
-def test_a_caption_by_regions_alone_is_the_chance_that_some_region_has_the_tag():
-    phi = np.array([[0.5, 0.2], [0.1, 0.6], [0.3, 0.3]])  # the rest of each row is the background
-    bags = Bags(np.ones((3, 1), int), [0, 3])
-    full = np.column_stack([phi, 1 - phi.sum(axis=1)])
-    ways = [(np.prod(full[range(3), z]), z) for z in product(range(3), repeat=3)]
-    has = [sum(p for p, z in ways if tag in z) for tag in (0, 1)]
-    expected_loss = -np.log(has[0]) - np.log(1 - has[1])
-    loss = noisy_or_loss(phi, bags, np.array([[1.0, 0.0]]), None)
-    np.testing.assert_allclose(loss, expected_loss, rtol=1e-12)
-    half = noisy_or_loss(phi, bags, np.array([[1.0, 0.0]]), np.array([[True, False]]))
-    np.testing.assert_allclose(half, -np.log(has[0]), rtol=1e-12)

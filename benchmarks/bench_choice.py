@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.progress import track
+from tagmix.learners.context.agreement import POWERS
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from tagmix import ContextEMM
@@ -20,7 +21,6 @@ from tagmix.comparison.measure import region_ranks
 from tagmix.comparison.parts import DataPart, load_part
 from tagmix.comparison.variations import with_views
 from tagmix.images.views import PICTURE_VIEWS, REGION_VIEWS
-from tagmix.learners.context.agreement import POWERS
 
 DATA, NAME = Path(os.environ.get("TAGMIX_REPRODUCED", "reproduce-out")) / "data", "msrc_v2_rich"
 OWN = (*REGION_VIEWS, *PICTURE_VIEWS)

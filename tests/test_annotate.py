@@ -183,12 +183,13 @@ def test_a_mirrored_annotator_comes_back_mirrored(album: Album, tmp_path: Path) 
     assert list(back.annotate(photos)) == list(annotator.annotate(photos))
 
 
-def test_regions_tagged_by_colour_alone_have_a_file_and_need_the_other_views_of_the_context(
+def test_regions_modelled_by_colour_alone_have_a_file_and_need_the_other_views_too(
     album: Album, tmp_path: Path
 ) -> None:
     model = ContextEMM(evidence={"colour": 0.1})
     annotator = train(album.keep_tags(4), Describer.paper(**QUICK), model).annotator
-    assert list(annotator.model.widths_) == ["colour"]
+    assert list(annotator.model.evidence_) == ["colour"]
+    assert set(annotator.model.widths_) == {"sift", "colour", "place"}
     annotator.save(tmp_path / "colour.tagmix")
     photos = [item.image for item in album][:5]
     assert list(load(tmp_path / "colour.tagmix").annotate(photos)) == list(annotator.annotate(photos))
@@ -196,7 +197,7 @@ def test_regions_tagged_by_colour_alone_have_a_file_and_need_the_other_views_of_
         annotator.describer.config,
         {**annotator.describer.vocabularies_, "sift": Vocabulary(words((9, 128)))},
     )
-    with pytest.raises(ParameterError, match="context was trained on 30 sift words"):
+    with pytest.raises(ParameterError, match="trained on 8 colour words, 30 sift words"):
         Annotator(other, annotator.model)
 
 

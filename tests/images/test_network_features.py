@@ -12,7 +12,7 @@ from tagmix import Describer, NetworkError, ParameterError
 from tagmix.datasets import open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.images.network import Network, load_network
-from tagmix.images.picture import Sampling, segment_picture
+from tagmix.images.picture import segment_picture
 
 SMALL = {"n_words": 20, "n_colours": 8, "n_patches": 80, "vocabulary_patches": 40, "restarts": 1}
 
@@ -50,7 +50,7 @@ def test_outputs_become_dense_views_of_regions_and_of_pictures_beside_the_words(
     network = load_network(toml)
     for n, item in enumerate(album):
         rows = slice(bags.offsets[n], bags.offsets[n + 1])
-        found = network.describe(*segment_picture(item.image.read_bytes(), Sampling()))
+        found = network.describe(*segment_picture(item.image.read_bytes(), describer.config))
         np.testing.assert_array_equal(bags.views["map"][rows], found.regions[0])
         np.testing.assert_array_equal(bags.pictures["vector"][n], found.picture[0])
     assert np.ptp(bags.views["map"], axis=0).min() > 0.1  # regions differ

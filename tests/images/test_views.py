@@ -129,6 +129,7 @@ def test_the_product_and_the_paper_are_described_as_they_say():
     product, paper = Describer().config.settings(), Describer.paper().config.settings()
     assert {name: (product[name], paper[name]) for name in product if product[name] != paper[name]} == {
         "largest_patch": (0.125, 0.5),
+        "n_regions": (40, 10),
         "mirrored": (True, False),
         "nearest": (3, 1),
         "n_colours": (200, 0),

@@ -264,11 +264,30 @@ def instance(fields, name):
 def test_a_scorer_of_another_width_is_refused(learners):
     model = learners["ContextEMM"]
     place = "prior_.scorer.weights_"
-    for width in (1, 4, 6):
+    for shape in ((4, 3), (6, 3), (5, 2)):
         fields, arrays = taken_apart(model)
-        assert arrays[place].shape == (5, 3)
-        message = refused(type(model), fields, {**arrays, place: np.ones((width, 3))})
-        assert "weights_ must be 5 × 3" in message
+        assert arrays[place].shape == (5, 3)  # four dimensions and a bias, three tags
+        refused(type(model), fields, {**arrays, place: np.ones(shape)})
+
+
+def test_a_background_that_the_components_do_not_have_is_refused(learners):
+    model = learners["ContextEMM"]
+    for name, value in (
+        ("background", not model.regions_.background),
+        ("n_tags", 2),
+        ("n_tags", 5),
+        ("n_tags", 7 - model.regions_.n_tags),  # with a background where there is none, and the reverse
+    ):
+        fields, arrays = taken_apart(model)
+        fields["learnt"]["regions_"]["fields"][name] = value
+        refused(type(model), fields, arrays)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e300, "much", None])
+def test_odds_that_no_training_gives_are_refused(learners, value):
+    fields, arrays = taken_apart(learners["ContextEMM"])
+    fields["learnt"]["regions_"]["fields"]["odds"]["fields"]["inside"] = value
+    refused(LEARNERS["ContextEMM"], fields, arrays)
 
 
 @pytest.mark.parametrize(("name", "other"), [("net", "other"), ("words", "net"), ("net", "words")])

@@ -58,7 +58,7 @@ class FewSources:
     """Stands in for the description of pictures: planted bags, stored as they would be."""
 
     def __init__(self, out):
-        self.out, self.network, self.asked = out, None, []
+        self.out, self.networks, self.asked = out, (), []
 
     def album(self, name):
         return numbered(*(f"1_{i}_s.jpg" for i in range(1, 7)))

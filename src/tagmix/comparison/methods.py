@@ -20,7 +20,7 @@ from tagmix.comparison.stacks import BalancedKernelRidge, CalibratedKernelRidge,
 from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.search import SearchResult, Setting, coordinate_search
 from tagmix.evaluation.selection import cross_validated
-from tagmix.learners import EMM, LEARNERS
+from tagmix.learners import EMM, LEARNERS, RegionScorer
 from tagmix.learners.inputs import useful_pictures
 
 # The most training pictures and tags (the most frequent) that settings are chosen on.
@@ -125,7 +125,7 @@ RIVALS: dict[str, Maker] = {
     "Stack": _method(Stack(), {}),
 }
 # Learners that are compared in the forms above, and settings that differ from a learner's defaults.
-_IN_FORMS = (EMM,)
+_IN_FORMS = (EMM, RegionScorer)
 # Every learner of the registry takes part: a new one needs no line here.
 METHODS: dict[str, Maker] = (
     _FORMS

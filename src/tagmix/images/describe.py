@@ -52,7 +52,7 @@ class Describer:
     Parameters
     ----------
     cache : a folder for finished pictures; a killed run resumes from it, and a finished one is repeated in
-        next to no time. It grows by 5 to 16 KB per picture, by 37 KB more with the default network, whose
+        next to no time. It grows by about 26 KB per picture, by 53 KB more with the default network, whose
         converted file takes 24 MB, and, for words, by 107 KB for each of ``vocabulary_pictures``: 54 MB for
         500.
     n_jobs : processes; None is one, −1 takes all cores. It never changes a bit of the result.
@@ -77,7 +77,7 @@ class Describer:
     >>> Describer(n_words=200).config.n_patches, Describer.paper().config.largest_patch
     (1000, 0.5)
     >>> Describer(network="efficientnet-lite2").config.view(NetworkView).region_names()
-    ('lite2.block19', 'lite2.head')
+    ('lite2.block14', 'lite2.block19')
     """
 
     vocabularies_: Vocabularies

@@ -33,8 +33,8 @@ def patches_of(
 ) -> dict[str, list[RGB]]:
     """Return, for each tag, the patches whose words contribute most to it, at most one per picture.
 
-    Only pictures with the tag are used; ``items`` may be a sample of the training pictures. A model that reads
-    no words in regions has no such patches.
+    Only pictures with the tag are used; ``items`` may be a sample of the training pictures. A model whose
+    regions are not modelled by words has no such patches.
     """
     names = annotator.model.tag_names_
     instances = annotator.model._instances().instances

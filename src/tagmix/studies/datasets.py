@@ -38,7 +38,7 @@ NEEDS = {
 }
 SEEDS = 3  # of patches and words, for an album with its own test pictures
 # The paper's comparisons: one word per patch, and no view of the whole picture. The rest is the default.
-ONE_WORD: dict[str, Any] = {"mirrored": False, "layout": False, "nearest": 1}
+ONE_WORD: dict[str, Any] = {"mirrored": False, "layout": False, "nearest": 1, "n_regions": 10}
 # The album that is described with other segmenters than normalised cuts too.
 OTHER_SEGMENTERS = {"msrc_v2": ("grid", "graph")}
 

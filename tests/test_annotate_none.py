@@ -10,7 +10,7 @@ import pytest
 from tagmix import Annotator, Bags, ContextEMM, Describer
 from tagmix.annotate import Annotation, Training, train
 from tagmix.cli import run
-from tagmix.comparison.measure import ranks_of
+from tagmix.comparison.terms import ranks_of
 from tagmix.datasets import Album, open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.learners.base import none_shares

@@ -15,7 +15,7 @@ from tagmix.learners.pictures.tagprop import TagProp
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # so few pictures always cause warnings
 KAPPA = {"words": 0.3, "net": 0.2}
-# As cheap as fits are, and with every optional part: several experts, a calibration.
+# As cheap as fits are, and with every optional part: several experts, two instance models, a calibration.
 HOW = {
     "ContextEMM": {
         "context": ["kernel", "neighbours", TagProp(max_iter=3)],
@@ -182,7 +182,7 @@ FIELD_LIES = {
     "tags of no list": (("tag_names",), 3),
     "a view of no width": (("views",), [["words", 6], ["net", 0]]),
     "a view of half a word": (("views",), [["words", 6], ["net", 3.5]]),
-    "a view of another width": (("views",), [["words", 7], ["net", 4]]),
+    "views of other widths": (("views",), [["words", 7], ["net", 5]]),
     "a view twice": (("views",), [["words", 6], ["net", 4], ["net", 4]]),
     "a view more": (("views",), [["words", 6], ["net", 4], ["more", 4]]),
     "a view less": (("views",), [["words", 6]]),
@@ -196,6 +196,8 @@ FIELD_LIES = {
 
 @pytest.mark.parametrize("lie", FIELD_LIES)
 def test_a_lie_about_parameters_tags_or_views_is_refused(learner, lie):
+    if (type(learner).__name__, lie) == ("RegionScorer", "a view more"):
+        pytest.skip("embeddings alone are read: another view has to be there, and nothing else follows")
     fields, arrays = taken_apart(learner)
     lie_about(fields, *FIELD_LIES[lie])
     refused(type(learner), fields, arrays)
@@ -288,7 +290,7 @@ def test_odds_that_no_training_gives_are_refused(learners, value):
     refused(LEARNERS["ContextEMM"], fields, arrays)
 
 
-@pytest.mark.parametrize(("name", "other"), [("net", "net:other"), ("words", "net")])
+@pytest.mark.parametrize(("name", "other"), [("net", "other"), ("words", "net"), ("net", "words")])
 def test_an_instance_model_under_the_name_of_another_is_refused(learners, name, other):
     fields, arrays = taken_apart(learners["ContextEMM"])
     instance(fields, name)[0] = other

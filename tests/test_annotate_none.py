@@ -10,7 +10,7 @@ import pytest
 from tagmix import Annotator, Bags, ContextEMM, Describer
 from tagmix.annotate import Annotation, Training, train
 from tagmix.cli import run
-from tagmix.comparison.measure import ranks_of
+from tagmix.comparison.terms import ranks_of
 from tagmix.datasets import Album, open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.learners.base import none_shares
@@ -39,7 +39,7 @@ def album(tmp_path_factory: pytest.TempPathFactory) -> Album:
 @pytest.fixture(scope="module")
 def training(album: Album) -> Training:
     """A trained model that doubts from then on."""
-    found = train(album.keep_tags(4), Describer.paper(**QUICK), ContextEMM(evidence=0.1))
+    found = train(album.keep_tags(4), Describer.paper(**QUICK), ContextEMM(evidence=0.1, background=False))
     found.annotator.model.__class__ = Doubting
     return found
 

@@ -197,7 +197,7 @@ def test_regions_modelled_by_colour_alone_have_a_file_and_need_the_other_views_t
         annotator.describer.config,
         {**annotator.describer.vocabularies_, "sift": Vocabulary(words((9, 128)))},
     )
-    with pytest.raises(ParameterError, match="context was trained on 30 sift words"):
+    with pytest.raises(ParameterError, match="trained on 8 colour words, 30 sift words"):
         Annotator(other, annotator.model)
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from tagmix import EMM, Bags, BagsError, ContextEMM, ParameterError, TagmixError
+from tagmix import EMM, Bags, BagsError, ParameterError, TagmixError
 from tagmix.learners.parameters import BOUNDS, CHOICES
 
 LIKELIHOOD = {"learning": "likelihood", "calibration_folds": 0}
@@ -168,16 +168,6 @@ def matrix_and_labels():
     labels = np.repeat([10, 9, 2], 20)
     means = {10: [5, 1, 1], 9: [1, 5, 1], 2: [1, 1, 5]}
     return rng.poisson([means[label] for label in labels]), labels
-
-
-def test_a_view_called_like_a_scorer_is_refused_and_not_left_out_in_silence(train):
-    named = Bags({"net": np.ones((train.n_regions, 2)), "net:linear": train.views["words"]}, train.offsets)
-    for emm in (EMM(**LIKELIHOOD), ContextEMM(evidence=0.1), ContextEMM()):
-        refused(
-            "the view 'net:linear' is called like the linear scorer of another one: rename it",
-            lambda emm=emm: emm.fit(named.with_tags(train.tags, train.tag_names)),
-            ParameterError,
-        )
 
 
 def test_labels_become_tags_of_that_name_in_sorted_order():

@@ -40,7 +40,7 @@ def measured(task: Task, part: DataPart, provenance: dict[str, Any]) -> Record:
     )
     learner, tried = tested.fitted, () if tested.search is None else tested.search.tried
     shares = region_shares(learner, part)
-    terms = picture_terms(part.test.captions, tested.scores)
+    terms = picture_terms(part.test.captions, tested.scores, marginals_of(learner, part.test))
     return Record(
         task=task,
         chosen={**tested.setting, **settings_at(task.point), **_own_choices(learner)},
@@ -77,11 +77,19 @@ def _method(task: Task, part: DataPart) -> Method:
     return method.without(held) if held else method
 
 
-def probabilities_of(learner: Any, test: Bags) -> Probabilities | None:
-    """Return the calibration of its probabilities and the tags it selects; None if it has none."""
+def marginals_of(learner: Any, test: Bags) -> Floats | None:
+    """Return calibrated probabilities of the test pictures; None if the learner has none."""
     if not hasattr(learner, "predict_marginals") or getattr(learner, "calibration_", learner) is None:
         return None
-    p = learner.predict_marginals(test.with_tags(None))
+    p: Floats = learner.predict_marginals(test.with_tags(None))
+    return p
+
+
+def probabilities_of(learner: Any, test: Bags) -> Probabilities | None:
+    """Return the calibration of its probabilities and the tags it selects; None if it has none."""
+    p = marginals_of(learner, test)
+    if p is None:
+        return None
     bins = reliability(test.captions, p, BINS)
     shown = [np.flatnonzero(row).tolist() for row in learner.predict(test.with_tags(None))]
     pairs, right = (row.astype(np.int64).tolist() for row in (bins.pairs, bins.right))

@@ -24,14 +24,18 @@ FREE, CAPTIONED = "free", "captioned"
 NOT_COUNTED = 0
 
 
-def picture_terms(truth: Counts, scores: Floats) -> Terms:
-    """Return the terms of P@1 (of pictures with tags), mean average precision and recall at a precision."""
+def picture_terms(truth: Counts, scores: Floats, p: Floats | None = None) -> Terms:
+    """Return the terms of P@1 (of pictures with tags), mean average precision and recall at a precision.
+
+    Recall is at one threshold for all pictures: of the probabilities ``p`` if the method has any, because
+    scores may be comparable within a picture only.
+    """
     first = precision_parts(truth, scores, 1)
     tagged = (np.diff(truth.indptr) > 0).astype(np.float64)
     return {
         "first": _plain(Parts(first.gain, tagged)),
         "map": _plain(picture_precision_parts(truth, scores)),
-        "recall": _plain(recall_parts(truth, scores)),
+        "recall": _plain(recall_parts(truth, scores if p is None else p)),
     }
 
 

@@ -1,4 +1,4 @@
-"""Numbers that measurements chose and that docs/maths/context.md states: none changes unnoticed.
+"""Numbers that measurements chose: none changes unnoticed, and those that docs/maths/context.md states agree.
 
 What each of them does is tested where it is used; how well it was chosen no small test can show.
 """
@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tagmix.learners import calibrate, context_emm, logistic, rare_tags
+from tagmix.learners import calibrate, logistic, rare_tags
 from tagmix.learners.context import kappa, prior, regions
 from tagmix.learners.pictures import kernel_ridge
-from tagmix.model import gaussian
+from tagmix.learners.regions import region_scorer
+from tagmix.model import gaussian, given
 
 PAGE = " ".join((Path(__file__).parents[3] / "docs" / "maths" / "context.md").read_text().split())
 
@@ -23,9 +24,6 @@ PAGE = " ".join((Path(__file__).parents[3] / "docs" / "maths" / "context.md").re
         (logistic.SLOPE_PRECISION, 0.01, "one of precision .01"),
         (logistic.MAX_LOGIT, 30.0, "logits end at $\\pm30$"),
         (prior.SMALLEST_SCORE, 1e-3, "below $10^{-3}$ the logarithm is cut off"),
-        (context_emm.SMALLEST_SHARE, 1e-3, "$\\log(S_{nc}/M_n+10^{-3})$"),
-        (kappa.MIN_GAIN, 0.005, "rises by .005 or more"),
-        (kappa.MIN_RELATIVE_AGREEMENT, 0.5, "at least half of the best one's"),
         (rare_tags.AT_A_TIME, 500, "at most 500 pictures at a time"),
         (rare_tags.LEAST_SPREAD, 1e-3, "(.001 at least)"),
         (calibrate.SHOWN_PRECISION, 0.6, "at which 60 % of the shown tags are right"),
@@ -40,7 +38,14 @@ def test_the_page_states_the_number(constant, value, stated):
 def test_values_that_are_tried_or_held_are_those_that_were_measured():
     assert rare_tags.SPREAD_POWERS == (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
     assert rare_tags.FREQUENCY_POWERS == (-0.4, -0.2, 0.0, 0.2, 0.4, 0.6)
-    assert (regions.RIDGE, regions.TOLERANCE, regions.STEPS) == (1.0, 1e-2, 8)
-    assert regions.Scorer.sharpnesses == (1.0, np.inf)
     assert kernel_ridge.SMALLEST_LEFT == 1e-12
-    assert [prior.n_folds(n) for n in (2, 6, 500, 501)] == [2, 3, 3, 2]
+    assert [prior.n_folds(n) for n in (2, 6, 600)] == [2, 3, 3]
+
+
+def test_the_open_world_has_the_constants_of_decision_15():
+    assert (np.e, 0.25) == (regions.ODDS_FACTOR, regions.SMALLEST_BACKGROUND)
+    assert (given.N_OUTSIDE, regions.OUTSIDE) == (5, 0.1)
+    assert (kappa.EMBEDDINGS, kappa.VALUES, kappa.MIN_GAIN) == (0.1, (0.003, 0.01, 0.03, 0.1, 0.3), 0.01)
+    assert (region_scorer.TILT, region_scorer.WIDE) == (0.5, 0.75)
+    scorer = region_scorer.RegionScorer()
+    assert (scorer.ridge, scorer.sharpness, scorer.absent) == (0.12, 1.5, 0.015)

@@ -5,12 +5,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, logit
+from sklearn.utils.validation import check_is_fitted
 
 from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.bags import Bags
 from tagmix.kernels.compiled.pooling import pool_regions
 from tagmix.learners.base import RegionLearner
 from tagmix.learners.checks import check_number
+from tagmix.learners.inputs import as_bags, check_vocabulary
 from tagmix.learners.linear import CELLS, Features, features_of, scaling_of
 from tagmix.learners.linear_solver import Loss, minimise
 from tagmix.learners.schema import Array, ByName, Number
@@ -96,6 +98,7 @@ class RegionScorer(RegionLearner):
         check_number("tol", self.tol, 1e-12, 1.0)
         check_number("max_iter", self.max_iter, 1, 10**6, whole=True)
         views = {name: bags.views[name] for name in read_views(bags.views)}
+        self.widths_ = {name: int(view.shape[1]) for name, view in views.items()}
         self.scaling_ = scaling_of(views)
         features, starts = self._instances(bags)
         y, known = targets_of(bags, self.absent)
@@ -110,10 +113,14 @@ class RegionScorer(RegionLearner):
 
     def score_regions(self, views: Mapping[str, Any]) -> Floats:
         """Return f of each region, regions × tags: the log odds of the tag against none of the tags."""
-        return features_of({name: views[name] for name in self._names()}, self.scaling_).scores(self.weights_)
+        return features_of({name: views[name] for name in self.widths_}, self.scaling_).scores(self.weights_)
 
-    def _names(self) -> list[str]:
-        return [name for name in self.widths_ if name in self.scaling_] or list(self.widths_)
+    def _checked(self, X: Any) -> Bags:
+        """Return bags that have the views that the scorer reads; they may have others."""
+        check_is_fitted(self)
+        bags = as_bags(self, X)
+        check_vocabulary(bags, self.widths_, self.scaling_)
+        return bags
 
     def _region_scores(self, bags: Bags) -> Floats:
         return self.score_regions(bags.views)
@@ -128,7 +135,7 @@ class RegionScorer(RegionLearner):
 
     def _instances(self, bags: Bags) -> tuple[Features, Ints]:
         """Return the features of the regions of each picture, followed by those of the whole, and starts."""
-        names = self._names()
+        names = list(self.widths_)
         regions = features_of({name: bags.views[name] for name in names}, self.scaling_)
         pooled = pooled_views(bags)
         wholes = features_of({name: pooled[name] for name in names}, self.scaling_)
@@ -140,13 +147,12 @@ class RegionScorer(RegionLearner):
         return regions.stacked(wholes)[order], starts
 
     def _check_state(self) -> None:
-        names = self._names()
-        width = sum(self.widths_[name] for name in names) + 1
+        width = sum(self.widths_.values()) + 1
         if self.weights_.shape != (width, len(self.tag_names_)):
             raise ValueError(f"weights_ must be {width} × {len(self.tag_names_)}, got {self.weights_.shape}")
+        if self.scaling_ and self.scaling_.keys() != self.widths_.keys():
+            raise ValueError("a scorer must read embeddings alone, or words alone")
         for name, scaling in self.scaling_.items():
-            if name not in self.widths_:
-                raise ValueError(f"scaling_ names the view {name!r:.60}, which was not read")
             if scaling.shape != (2, self.widths_[name]) or not (scaling[1] > 0).all():
                 raise ValueError(f"scaling_ of {name!r:.60} must be 2 × its width, scales positive")
 

@@ -39,7 +39,7 @@ def album(tmp_path_factory: pytest.TempPathFactory) -> Album:
 @pytest.fixture(scope="module")
 def training(album: Album) -> Training:
     """A trained model that doubts from then on."""
-    found = train(album.keep_tags(4), Describer.paper(**QUICK), ContextEMM(evidence=0.1))
+    found = train(album.keep_tags(4), Describer.paper(**QUICK), ContextEMM(evidence=0.1, background=False))
     found.annotator.model.__class__ = Doubting
     return found
 

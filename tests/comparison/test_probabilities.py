@@ -5,9 +5,10 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from tagmix.comparison import methods
+from tagmix.comparison.levels import LEVELS
 from tagmix.comparison.measure import measured, probabilities_of
 from tagmix.comparison.methods import Frequency
-from tagmix.comparison.records import LEVELS, Record
+from tagmix.comparison.records import Record
 from tagmix.comparison.run import run_all
 from tagmix.evaluation.metrics import calibration_error
 from tagmix.learners.shown import NEVER, PERCENTS

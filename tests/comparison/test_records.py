@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tagmix.comparison import records
-from tagmix.comparison.records import LONGEST, Level, Probabilities, Record, RecordError, RegionRanks, Task
+from tagmix.comparison.levels import Level
+from tagmix.comparison.records import LONGEST, Probabilities, Record, RecordError, RegionRanks, Task
 from tagmix.comparison.terms import ranks_of
 from tagmix.evaluation.blocks import quotient
 from tagmix.evaluation.metrics import top_k_accuracy, top_tags

@@ -6,13 +6,12 @@ import numpy as np
 
 from tagmix.arrays import Counts, Floats
 from tagmix.bags import Bags
+from tagmix.comparison.levels import LEVELS, Level
 from tagmix.comparison.methods import Method, choose_setting, method_of
 from tagmix.comparison.parts import DataPart
 from tagmix.comparison.records import (
     BINS,
-    LEVELS,
     LONGEST,
-    Level,
     Probabilities,
     Record,
     RegionRanks,

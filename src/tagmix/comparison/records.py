@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from tagmix.arrays import Counts, Ints
+from tagmix.comparison.levels import Level
 from tagmix.errors import TagmixError
 from tagmix.evaluation.blocks import Parts
 from tagmix.evaluation.probabilities import Bins, Selection, selection_parts
@@ -21,7 +22,6 @@ FORMAT = 3
 KINDS = {"chosen": dict, "seconds": dict, "metrics": dict, "provenance": dict, "tried": list, "n_train": int}
 LONGEST = 40  # stored tags of each picture's ranking: the paper's curves end there
 BINS = 10  # of equal width, of probabilities
-LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)  # precisions that are asked of probabilities
 MAX_BYTES = 2**28  # of a file: 100,000 pictures take 20 MB
 
 
@@ -84,31 +84,6 @@ class RegionRanks:
             np.bincount(picture, own, minlength=n) for own in ((place > 0) & (place <= k), place > 0)
         )
         return Parts(gain.astype(np.float64), weight.astype(np.float64))
-
-
-@dataclass(frozen=True)
-class Level:
-    """What a method shows when ``asked`` for a precision.
-
-    The number of tags ``shown``, the sum of their probabilities (``expected``), how many are ``right``, and
-    the number of pictures with ``none``.
-    """
-
-    asked: float
-    shown: int
-    expected: float
-    right: int
-    none: int
-
-    def fits(self, n_pictures: int, given: int) -> bool:
-        """Return whether the numbers are possible for this many pictures with this many tags in all."""
-        counts = (self.shown, self.right, self.none)
-        whole = all(type(count) is int and count >= 0 for count in counts)
-        real = type(self.asked) is float and type(self.expected) is float
-        return (
-            whole and real and 0 < self.asked < 1 and 0 <= self.expected <= self.shown * (1 + 1e-9)
-            and self.right <= min(self.shown, given) and self.none <= n_pictures
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)

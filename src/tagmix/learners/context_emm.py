@@ -9,7 +9,7 @@ from scipy.special import log_expit
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from tagmix.arrays import Counts, Floats, is_sparse
+from tagmix.arrays import Floats, is_sparse
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.evaluation.metrics import default_k, top_k_accuracy
@@ -17,7 +17,13 @@ from tagmix.learners.calibrate import Calibration, fit_calibration
 from tagmix.learners.checks import check_numbers
 from tagmix.learners.context.experts import EXPERT_KINDS, experts_of
 from tagmix.learners.context.kappa import EMBEDDINGS, HeldOut, KappaSearch, most_tried
-from tagmix.learners.context.prior import ContextPrior, PriorOfTraining, fit_experts, fit_prior
+from tagmix.learners.context.prior import (
+    ContextPrior,
+    PriorOfTraining,
+    fit_experts,
+    fit_prior,
+    frequency_accuracy,
+)
 from tagmix.learners.context.regions import RegionTrainer, instance_names
 from tagmix.learners.inputs import as_bags, check_trainable, useful_pictures
 from tagmix.learners.mixture import Explained, MixtureEstimator
@@ -45,8 +51,7 @@ from tagmix.model.given import (
 from tagmix.model.params import views_read
 
 Progress = Callable[[str, int, int], None]
-# Pictures that κ is chosen on, at least and at most: more cost time in proportion.
-FEWEST, ENOUGH = 6, 600
+FEWEST, ENOUGH = 6, 600  # pictures that κ is chosen on, at least and at most: time is in proportion
 BOUNDS = {
     "context_power": (0, MAX_POWER, False),
     "max_iter": (1, 10**6, True),
@@ -293,12 +298,3 @@ class ContextEMM(MixtureEstimator):
 
     def _scores(self, features: list[Floats]) -> Floats:
         return self.calibration_.probabilities(features)
-
-
-def frequency_accuracy(truth: Floats, unknown: Counts | None = None) -> float:
-    """Return the top-k accuracy of ranking by tag frequency, each picture's own caption left out.
-
-    >>> round(frequency_accuracy(np.array([[1.0, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0]])), 3)
-    0.4
-    """
-    return top_k_accuracy(truth, truth.sum(axis=0) - truth, default_k(truth.shape[1]), unknown)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tagmix.comparison.records import Level
+from tagmix.comparison.levels import Level
 from tagmix.report.comparison.levels import level_table
 from tagmix.report.comparison.page import comparison_page
 from tagmix.report.comparison.samples import MethodSample

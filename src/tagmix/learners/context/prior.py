@@ -8,10 +8,11 @@ from scipy.special import log_expit
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from tagmix.arrays import Floats, Ints
+from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 from tagmix.errors import BagsError
 from tagmix.evaluation.folds import Fold, duplicate_groups, grouped_folds
+from tagmix.evaluation.metrics import default_k, top_k_accuracy
 from tagmix.learners.base import TagLearner
 from tagmix.learners.context.experts import cross_validated_scores, experts_of
 from tagmix.learners.logistic import TagLogistic, cross_fitted, fit_tag_logistic
@@ -129,3 +130,12 @@ def _log_pi(prior: ContextPrior, bags: Bags, rows: Ints, logits: Floats, held: F
 def pool_features(scores: Sequence[Floats], scorer: Floats) -> list[Floats]:
     """Return what a pool reads: two features of each expert's scores, and the scorer's log odds."""
     return [feature for g in scores for feature in (np.log(np.maximum(g, SMALLEST_SCORE)), g)] + [scorer]
+
+
+def frequency_accuracy(truth: Floats, unknown: Counts | None = None) -> float:
+    """Return the top-k accuracy of ranking by tag frequency, each picture's own caption left out.
+
+    >>> round(frequency_accuracy(np.array([[1.0, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0]])), 3)
+    0.4
+    """
+    return top_k_accuracy(truth, truth.sum(axis=0) - truth, default_k(truth.shape[1]), unknown)

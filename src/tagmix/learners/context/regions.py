@@ -26,8 +26,8 @@ from tagmix.model.params import Settings
 
 # The Dirichlet prior of words, where learning starts.
 ETA = 0.1
-# Where learning starts: odds of a tag outside the caption relative to one in it, and the background's share.
-OUTSIDE, BACKGROUND = 0.1, 0.5
+# The odds of a tag outside the caption, relative to one in it, where learning starts.
+OUTSIDE = 0.1
 # EM splits undecided regions between tags and background, so the share that it learns for the background is
 # too large by some. The odds of tags are multiplied by this: on the development pictures 1, e and e² gave
 # .875, .887 and .887 (MSRC v2, objects), .645, .643 and .627 (coco_part) of the regions.

@@ -33,8 +33,7 @@ class RegionScorer(RegionLearner):
     picture, s_c = 1/β log mean_m e^{β f_c(x_m)}, trained by the logistic loss against the caption. Captions
     are incomplete, so an absent tag has the target ``absent`` instead of 0. f_c(x) itself is the log odds
     that the region shows the tag: 0 separates the tag from none of the tags. The loss is that of Ramon and De
-    Raedt [1]_ with soft targets. The wide embeddings are read if
-    there are any, else words.
+    Raedt [1]_ with soft targets. The wide embeddings are read if there are any, else words.
 
     Parameters
     ----------

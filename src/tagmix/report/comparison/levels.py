@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from tagmix.comparison.records import LEVELS, Level, Record
+from tagmix.comparison.levels import LEVELS, Level
+from tagmix.comparison.records import Record
 from tagmix.report import page
 from tagmix.report.comparison.names import label
 from tagmix.report.comparison.samples import MethodSample

@@ -11,6 +11,7 @@ from tagmix.learners.schema import (
     Array,
     ByName,
     Choices,
+    Dimension,
     Flag,
     Kind,
     Maybe,
@@ -56,6 +57,7 @@ FIELDS = {
     "sparse": (StoredMatrix(("n", "tags"), 0, 3), SPARSE, {"tags": 3}),
     "number": (Number(0, 1), 0.1 + 0.2, {}),
     "whole number": (Number(0, 9, whole=True), 7, {}),
+    "dimension": (Dimension("components"), 4, {"tags": 3}),
     "flag": (Flag(), True, {}),
     "choices": (Choices((("a", "b"), ("c",))), ("b", "c"), {}),
     "nothing": (Maybe(Number()), None, {}),
@@ -138,6 +140,16 @@ def test_an_array_of_another_shape_type_or_range_is_refused_by_name_in_one_line(
 def test_whole_numbers_have_four_or_eight_bytes_and_a_range(wrong):
     with pytest.raises(ValueError, match="n must be"):
         WHOLE.unpack(None, "n", {"n": wrong}, {})
+
+
+@pytest.mark.parametrize("wrong", [2, 5, 3.5, "3", True, None])
+def test_components_are_the_tags_or_one_more_and_become_a_dimension(wrong):
+    sizes = {"tags": 3}
+    for right in (3, 4):
+        Dimension("components").unpack(right, "n_tags", {}, sizes)
+        assert sizes == {"tags": 3, "components": right}
+    with pytest.raises(ValueError, match="n_tags must be a number from 3 to 4"):
+        Dimension("components").unpack(wrong, "n_tags", {}, sizes)
 
 
 def test_a_dimension_means_one_number_throughout():

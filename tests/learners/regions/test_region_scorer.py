@@ -79,6 +79,21 @@ def test_scores_of_regions_and_pictures_follow_from_the_weights():
     np.testing.assert_allclose(learner.decision_scores(bags), pooled, rtol=1e-9)
 
 
+def test_of_several_embeddings_the_wide_ones_are_read_and_others_may_be_missing():
+    rng = np.random.default_rng(2)
+    views = {
+        "narrow": rng.normal(size=(11, 5)),
+        "wide": rng.normal(size=(11, 8)),
+        "also": rng.random((11, 6)),
+    }
+    several = Bags(views, OFFSETS, TAGS)
+    learner = RegionScorer().fit(several)
+    assert learner.widths_ == {"wide": 8, "also": 6}
+    alone = Bags({name: views[name] for name in ("wide", "also")}, OFFSETS, TAGS)
+    np.testing.assert_array_equal(learner.weights_, RegionScorer().fit(alone).weights_)
+    np.testing.assert_array_equal(learner.decision_scores(alone), learner.decision_scores(several))
+
+
 def test_tags_fitted_in_parts_are_those_fitted_together(train, monkeypatch):
     whole = RegionScorer(tol=1e-5, max_iter=500).fit(train)
     monkeypatch.setattr(linear_solver, "CELLS", 3000)  # a few tags at a time

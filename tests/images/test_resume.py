@@ -15,7 +15,7 @@ from tagmix.datasets import open_album
 from tagmix.datasets.scenes import draw_album
 from tagmix.images.describe import Describer
 
-N = 40
+N = 100  # those that are left must take longer than a busy machine needs to kill the run
 SETTINGS = {"n_words": 30, "n_colours": 8, "n_patches": 100, "vocabulary_patches": 50, "restarts": 2}
 RUN = f"""
 import sys

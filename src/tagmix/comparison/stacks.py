@@ -1,5 +1,6 @@
 """Rankers of whole pictures with the calibration of ``ContextEMM``: one of them, and all in one logistic."""
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,8 +34,9 @@ class CalibratedRankers(TagLearner):
     reads_pictures: ClassVar[bool] = True
     calibration_: Calibration
 
+    @abstractmethod
     def _rankers(self) -> list[TagLearner]:
-        raise NotImplementedError
+        """Return the unfitted rankers."""
 
     def _fit(self, bags: Bags) -> None:
         groups, rows = duplicate_groups(bags), np.arange(len(bags))

@@ -262,7 +262,9 @@ def test_counts_that_two_bytes_cannot_hold_stay_float64(count):
 def test_dense_whole_numbers_are_counts_and_dense_real_ones_an_embedding():
     bags = Bags({"counts": np.array([[1, 2]]), "network": np.array([[-1.0, 2.0]], dtype=np.float32)}, [0, 1])
     assert isinstance(bags.views["counts"], csr_array)
-    assert bags.views["network"].dtype == np.float64
+    assert bags.views["network"].dtype == np.float32  # twice the bytes would hold no more
+    assert Bags({"network": np.ones((1, 2))}, [0, 1]).views["network"].dtype == np.float64
+    assert Bags({"network": np.ones((1, 2), np.float16)}, [0, 1]).views["network"].dtype == np.float32
     assert bags.views["network"].tolist() == [[-1.0, 2.0]]
     whole = Bags(np.array([[1.0, 2.0]]), [0, 1])  # the type decides, not the values
     assert whole.views["words"].tolist() == [[1.0, 2.0]]

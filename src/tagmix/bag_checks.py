@@ -38,7 +38,8 @@ def _checked_view(name: str, view: Any) -> View:
     # The dtype decides, never the values: a slice of an embedding is an embedding, whatever it contains.
     if is_sparse(matrix) or matrix.dtype.kind in "bui":
         return _counts(name, csr_array(matrix))
-    return _embeddings(name, matrix.astype(np.float64))
+    # A network gives single precision; twice the bytes would hold no more.
+    return _embeddings(name, matrix.astype(np.float32 if matrix.dtype.itemsize <= 4 else np.float64))
 
 
 def array_of(what: str, given: Any, way_out: str, dtype: Any = None) -> NDArray[Any]:

@@ -35,7 +35,10 @@ def test_a_published_network_is_written_with_its_toml_which_reads_as_its_name_do
     said = capsys.readouterr()
     assert said.err == ""
     first, following, place = said.out.splitlines()
-    assert first == "regions: block14 (120 channels), block19 (208 channels); pictures: pooled (1280)"
+    assert first == (
+        "regions: block14 (120 channels), block19 (208 channels), block20 (352 channels); "
+        "pictures: pooled (1280)"
+    )
     toml = out / f"{DEFAULT}.toml"
     assert following == f"next: tagmix train ALBUM --network {toml} --model photos.tagmix"
     assert place == str(toml)
@@ -60,10 +63,10 @@ def test_a_network_nobody_knows_is_a_wrong_call_that_says_how_to_use_ones_own(ca
 @pytest.mark.parametrize(
     ("given", "views", "told"),
     [
-        ([], ["lite2.block14", "lite2.block19"], "EfficientNet-Lite2 at 480 pixels"),
+        ([], ["lite2.block14", "lite2.block19", "lite2.block20"], "EfficientNet-Lite2 at 480 pixels"),
         (
             ["efficientnet-lite2", "efficientnet-lite1"],
-            ["lite2.block14", "lite2.block19", "lite1.block14", "lite1.block19"],
+            [f"{one}.{block}" for one in ("lite2", "lite1") for block in ("block14", "block19", "block20")],
             "EfficientNet-Lite2 at 480 pixels and EfficientNet-Lite1 at 480 pixels",
         ),
         (["none"], [], ""),

@@ -103,11 +103,16 @@ def test_features_are_the_activations_averaged_with_signed_roots_of_length_one(h
     labels = np.repeat([[0] * 50 + [1] * 30], 60, axis=0)
     found = lite2.found(folder=home)
     features = found.describe(picture, labels)
-    assert [rows.shape for rows in features.regions] == [(2, 120), (2, 208)]
+    assert [rows.shape for rows in features.regions] == [(2, 120), (2, 208), (2, 352)]
     raw = load_raw(found, home)
     activations = raw.describe(picture, labels)
-    for own, block in zip(features.regions, activations.regions, strict=True):
+    for own, block in zip(features.regions[:2], activations.regions[:2], strict=True):
         np.testing.assert_array_equal(own, block)
+    last = activations.regions[2]
+    signed = np.sign(last) * np.sqrt(np.abs(last))
+    np.testing.assert_allclose(
+        features.regions[2], signed / np.linalg.norm(signed, axis=1, keepdims=True), atol=1e-6
+    )
     (rooted,), (pooled,) = features.picture, activations.picture
     roots = np.sqrt(pooled)  # after a clip nothing is negative
     np.testing.assert_allclose(rooted, roots / np.linalg.norm(roots), atol=1e-6)
@@ -166,5 +171,6 @@ def test_the_package_of_weights_is_not_imported():
 def test_maps_of_two_networks_have_views_of_their_own():
     describer = Describer(network=["efficientnet-lite2", "efficientnet-lite1"])
     (view,) = (one for one in describer.config.active if one.name == "network")
-    assert view.region_names() == ("lite2.block14", "lite2.block19", "lite1.block14", "lite1.block19")
+    maps = ("block14", "block19", "block20")
+    assert view.region_names() == tuple(f"{one}.{name}" for one in ("lite2", "lite1") for name in maps)
     assert view.picture_names() == ("lite2", "lite1")

@@ -23,6 +23,28 @@ def test_the_compiled_kernel_equals_its_definition(sharpness):
 
 
 @pytest.mark.parametrize("kernels", [compiled, reference])
+@pytest.mark.parametrize("sharpness", [1.5, np.inf])
+def test_single_precision_changes_the_last_digits_of_shares_only(kernels, sharpness):
+    rng = np.random.default_rng(1)
+    starts = np.concatenate([[0], np.cumsum(rng.integers(1, 30, 20))])
+    scores = rng.normal(0, 9, (starts[-1], 5)).astype(np.float32)
+    best, shares = kernels.pool_regions(scores, starts, sharpness)
+    exact, exact_shares = kernels.pool_regions(scores.astype(np.float64), starts, sharpness)
+    assert (best.dtype, shares.dtype) == (np.float64, np.float32)
+    np.testing.assert_allclose(best, exact, rtol=1e-12)
+    np.testing.assert_allclose(shares, exact_shares, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernels", [compiled, reference])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_slopes_of_a_picture_are_spread_over_its_regions(kernels, kind):
+    shares = np.array([[0.25, 1.0], [0.75, 0.0], [1.0, 0.5]], kind)
+    kernels.spread_slopes(shares, np.array([0, 2, 3]), np.array([[-4.0, 2.0], [3.0, 10.0]]))
+    assert shares.tolist() == [[-1.0, 2.0], [-3.0, 0.0], [3.0, 5.0]]
+    assert shares.dtype == kind
+
+
+@pytest.mark.parametrize("kernels", [compiled, reference])
 def test_two_regions_by_hand(kernels):
     # mean of 1 and 3 is 2: log 2; shares 1/4 and 3/4. The second picture has one region.
     scores = np.log(np.array([[1.0], [3.0], [5.0]]))

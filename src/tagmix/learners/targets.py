@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tagmix.arrays import Counts, Floats
+from tagmix.arrays import Counts, Floats, Ints
 from tagmix.bags import Bags
 
 # Pictures × tags, True where the tag is known to be there or not; None: everywhere.
@@ -22,6 +22,10 @@ class Targets(NamedTuple):
 
     y: Floats
     known: Known
+
+    def of(self, pictures: Ints) -> "Targets":
+        """Return those of these pictures."""
+        return Targets(self.y[pictures], None if self.known is None else self.known[pictures])
 
 
 def targets_of(bags: Bags, absent: float = 0.0) -> Targets:

@@ -5,13 +5,12 @@ What each of them does is tested where it is used; how well it was chosen no sma
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tagmix.learners import calibrate, logistic, rare_tags
 from tagmix.learners.context import kappa, prior, regions
 from tagmix.learners.pictures import kernel_ridge
-from tagmix.learners.regions import region_scorer
+from tagmix.learners.regions import instances, region_scorer
 from tagmix.model import gaussian, given
 
 PAGE = " ".join((Path(__file__).parents[3] / "docs" / "maths" / "context.md").read_text().split())
@@ -42,10 +41,11 @@ def test_values_that_are_tried_or_held_are_those_that_were_measured():
     assert [prior.n_folds(n) for n in (2, 6, 600)] == [2, 3, 3]
 
 
-def test_the_open_world_has_the_constants_of_decision_15():
-    assert (np.e, 0.25) == (regions.ODDS_FACTOR, regions.SMALLEST_BACKGROUND)
+def test_the_open_world_has_the_constants_of_decisions_15_and_21():
+    assert (regions.ODDS_FACTOR, regions.SMALLEST_BACKGROUND) == (4.5, 0.25)
     assert (given.N_OUTSIDE, regions.OUTSIDE) == (5, 0.1)
     assert (kappa.EMBEDDINGS, kappa.VALUES, kappa.MIN_GAIN) == (0.1, (0.003, 0.01, 0.03, 0.1, 0.3), 0.01)
-    assert (region_scorer.TILT, region_scorer.WIDE) == (0.5, 0.75)
+    assert (region_scorer.TILT, region_scorer.SHARPER, region_scorer.REGIONS_OF_FOLDS) == (0.5, 2.0, 20)
+    assert (instances.WIDE, instances.AXES) == (0.5, 256)
     scorer = region_scorer.RegionScorer()
-    assert (scorer.ridge, scorer.sharpness, scorer.absent) == (0.12, 1.5, 0.015)
+    assert (scorer.ridge, scorer.sharpness, scorer.absent, scorer.max_iter) == (0.12, 1.5, 0.015, 8)

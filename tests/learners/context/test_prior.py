@@ -25,6 +25,10 @@ class Told(TagLearner):
     def _scores(self, bags):
         return bags.pictures["scores"]
 
+    def fit_with_folds(self, bags, folds, report=None):
+        self.fit(bags)
+        return [self] * len(folds), bags.pictures["scores"].copy()
+
 
 @pytest.fixture(scope="module")
 def thrice():
@@ -108,11 +112,14 @@ def test_asking_an_expert_by_folds_leaves_it_fitted_to_all_pictures(thrice):
 
 def test_the_scorer_of_a_fold_has_not_seen_its_pictures_nor_their_duplicates(thrice):
     bags, original = thrice
+    tagged = np.diff(bags.captions.indptr) > 0
+    bags, original = bags[tagged], original[tagged]
     found = prior_of(Told(), bags, RegionScorer())[1]
     assert sorted(np.concatenate([test for _, test in found.folds])) == list(range(len(bags)))
     for (train, test), scorer in zip(found.folds, found.scorers, strict=True):
         assert not np.isin(original[train], original[test]).any()
-        np.testing.assert_array_equal(scorer.weights_, RegionScorer().fit(bags[train]).weights_)
+        alone = RegionScorer().fit(bags[train])
+        np.testing.assert_allclose(scorer.weights_, alone.weights_, atol=1e-4)
 
 
 def test_pictures_that_the_pool_was_not_fitted_to_have_the_scorers_probability(thrice, monkeypatch):

@@ -40,7 +40,7 @@ def test_odds_with_a_background_are_those_of_em_times_a_factor(opened, monkeypat
     monkeypatch.setattr(regions, "ODDS_FACTOR", 1.0)
     plain = trained(opened, trainer())
     assert model.background
-    np.testing.assert_allclose(model.odds, np.e * np.array(plain.odds), rtol=1e-12)
+    np.testing.assert_allclose(model.odds, 4.5 * np.array(plain.odds), rtol=1e-12)
     without = trained(opened, trainer(background=False))
     assert without.odds.inside == 1.0
 
@@ -80,7 +80,8 @@ def test_em_starts_from_regions_split_by_shares_half_of_them_background(opened, 
     assert shares[:, -1].mean() == pytest.approx(0.5, abs=0.1)
 
 
-def test_regions_are_modelled_by_embeddings_if_there_are_any():
+def test_regions_are_modelled_by_the_embeddings_that_the_scorer_does_not_read_if_there_are_any():
     words, net, other = np.ones((3, 2), dtype=int), np.zeros((3, 700)), np.zeros((3, 4))
     assert instance_names(Bags({"words": words, "place": words}, [0, 3])) == ["words", "place"]
-    assert instance_names(Bags({"words": words, "net": net, "map": other}, [0, 3])) == ["net", "map"]
+    assert instance_names(Bags({"words": words, "deep": net}, [0, 3])) == ["deep"]
+    assert instance_names(Bags({"deep": net, "fine": other}, [0, 3])) == ["fine"]

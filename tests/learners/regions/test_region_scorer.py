@@ -8,6 +8,7 @@ from scipy.optimize import approx_fprime, minimize
 from scipy.special import logsumexp
 
 from tagmix import Bags, ParameterError
+from tagmix.evaluation.folds import Fold, picture_folds
 from tagmix.learners import linear_solver
 from tagmix.learners.regions.region_scorer import RegionScorer, soft_maximum_loss
 
@@ -75,23 +76,51 @@ def test_scores_of_regions_and_pictures_follow_from_the_weights():
     np.testing.assert_allclose(learner.score_regions(bags.views), of_regions, rtol=1e-9)
     p = np.exp(of_regions) / np.exp(of_regions).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(learner.predict_regions(bags), p, rtol=1e-9)
-    pooled = [np.log(np.exp(1.5 * part).mean(axis=0)) / 1.5 for part in np.split(f, STARTS[1:-1])]
+    pooled = [np.log(np.exp(3 * part).mean(axis=0)) / 3 for part in np.split(f, STARTS[1:-1])]
     np.testing.assert_allclose(learner.decision_scores(bags), pooled, rtol=1e-9)
 
 
 def test_of_several_embeddings_the_wide_ones_are_read_and_others_may_be_missing():
     rng = np.random.default_rng(2)
     views = {
-        "narrow": rng.normal(size=(11, 5)),
+        "narrow": rng.normal(size=(11, 3)),
         "wide": rng.normal(size=(11, 8)),
-        "also": rng.random((11, 6)),
+        "also": rng.random((11, 4)),
     }
     several = Bags(views, OFFSETS, TAGS)
     learner = RegionScorer().fit(several)
-    assert learner.widths_ == {"wide": 8, "also": 6}
+    assert learner.widths_ == {"wide": 8, "also": 4}
     alone = Bags({name: views[name] for name in ("wide", "also")}, OFFSETS, TAGS)
     np.testing.assert_array_equal(learner.weights_, RegionScorer().fit(alone).weights_)
     np.testing.assert_array_equal(learner.decision_scores(alone), learner.decision_scores(several))
+
+
+@pytest.mark.parametrize("kind", ["words", "embeddings"])
+def test_folds_are_fitted_to_their_pictures_alone_and_the_rest_to_all(sampled, kind):
+    bags = sampled(60, n_regions=3).bags
+    if kind == "embeddings":
+        counts = bags.views["words"].toarray().astype(float)
+        bags = Bags({"map": np.sqrt(counts)}, bags.offsets, bags.tags, bags.tag_names)
+    folds = picture_folds(len(bags), 3, seed=0)
+    learner, told = RegionScorer(tol=1e-6, max_iter=400), []
+    scorers, held = learner.fit_with_folds(bags, folds, lambda *done: told.append(done))
+    alone = RegionScorer(tol=1e-6, max_iter=400).fit(bags)
+    np.testing.assert_array_equal(learner.weights_, alone.weights_)
+    assert told == [(i, 4) for i in range(4)]
+    for (train, test), scorer in zip(folds, scorers, strict=True):
+        np.testing.assert_allclose(held[test], scorer.decision_scores(bags[test]), atol=1e-4)
+        changed = bags.with_tags(flipped(bags, test), bags.tag_names)
+        again = RegionScorer(tol=1e-6, max_iter=400).fit_with_folds(changed, [Fold(train, test)])[0][0]
+        np.testing.assert_array_equal(again.weights_, scorer.weights_)
+        if kind == "words":  # they are not scaled by all pictures
+            fitted = RegionScorer(tol=1e-6, max_iter=400).fit(bags[train])
+            np.testing.assert_allclose(scorer.weights_, fitted.weights_, atol=1e-3)
+
+
+def flipped(bags, pictures):
+    tags = bags.captions.toarray()
+    tags[pictures] = 1 - tags[pictures]
+    return tags
 
 
 def test_tags_fitted_in_parts_are_those_fitted_together(train, monkeypatch):

@@ -87,16 +87,10 @@ def fit_prior(
     """Return the prior, and what it would have given to training pictures had it not seen them."""
     groups = duplicate_groups(bags)
     folds = grouped_folds(groups, n_folds(len(bags)), seed)
-    scorers: list[RegionScorer] = []
-    held = np.empty((len(bags), bags.n_tags))
-    for train, test in folds:
-        report(len(scorers), len(folds) + 1)
-        scorers.append(clone(scorer).fit(bags[train]))
-        held[test] = scorers[-1].decision_scores(bags[test])
+    scorer = clone(scorer)
+    scorers, held = scorer.fit_with_folds(bags, folds, report)
     if not groups.any():
         held[:] = 0.0  # all pictures are alike: a score would tell a picture's tags by what it lacks
-    report(len(folds), len(folds) + 1)
-    scorer = clone(scorer).fit(bags)
     most = max(2 * FOLDS, int(MOST_SCORES / (bags.n_tags * (len(experts) + 1))))
     rows = np.sort(check_random_state(seed).permutation(len(bags))[:most]).astype(np.int64)
     features = pool_features(_left_out(experts, bags, rows, seed, groups), held[rows])

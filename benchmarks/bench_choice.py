@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from tagmix import ContextEMM
 from tagmix.comparison.parts import DataPart, load_part
 from tagmix.evaluation.regions import region_accuracy
+from tagmix.learners.context.regions import instance_names
 
 DATA = Path(os.environ.get("TAGMIX_REPRODUCED", "reproduce-out")) / "data"
 NAMES = {"msrc_v2_open_objects": "objects of MSRC v2", "coco_part_open": "coco_part"}
@@ -55,7 +56,7 @@ ERR = Console(stderr=True)
 
 
 def _kappas(part: DataPart, kappa: float) -> dict[str, float]:
-    return dict.fromkeys((name for name in part.train.views if name.startswith("lite")), kappa)
+    return dict.fromkeys(instance_names(part.train), kappa)
 
 
 def _right(emm: ContextEMM, part: DataPart) -> tuple[float, float]:

@@ -77,7 +77,7 @@ class Describer:
     >>> Describer(n_words=200).config.n_patches, Describer.paper().config.largest_patch
     (1000, 0.5)
     >>> Describer(network="efficientnet-lite2").config.view(NetworkView).region_names()
-    ('lite2.block14', 'lite2.block19')
+    ('lite2.block14', 'lite2.block19', 'lite2.block20')
     """
 
     vocabularies_: Vocabularies

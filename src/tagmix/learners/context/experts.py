@@ -87,7 +87,9 @@ def _expert(one: Any, random_state: Any) -> TagLearner:
     )
 
 
-def cross_validated_scores(expert: TagLearner, bags: Bags, rows: Ints, seed: int, groups: Ints) -> Floats:
+def cross_validated_scores(
+    expert: TagLearner, bags: Bags, rows: Ints, seed: int, groups: Ints, n_folds: int = FOLDS
+) -> Floats:
     """Return scores of these training pictures by the expert without them: leave-one-out, or by folds.
 
     ``groups`` numbers the pictures, duplicates alike: a picture is left out together with its duplicates.
@@ -98,7 +100,7 @@ def cross_validated_scores(expert: TagLearner, bags: Bags, rows: Ints, seed: int
         return scores
     out, place = np.empty((len(rows), bags.n_tags)), np.full(len(bags), -1)
     place[rows] = np.arange(len(rows))
-    for train, test in grouped_folds(groups, FOLDS, seed):
+    for train, test in grouped_folds(groups, n_folds, seed):
         unseen = test[place[test] >= 0]
         if len(unseen):
             out[place[unseen]] = clone(expert).fit(bags[train]).decision_scores(bags[unseen])

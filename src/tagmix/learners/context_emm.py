@@ -16,7 +16,7 @@ from tagmix.evaluation.metrics import default_k, top_k_accuracy
 from tagmix.learners.calibrate import Calibration, fit_calibration
 from tagmix.learners.checks import check_numbers
 from tagmix.learners.context.experts import EXPERT_KINDS, experts_of
-from tagmix.learners.context.kappa import EMBEDDINGS, HeldOut, KappaSearch, most_tried
+from tagmix.learners.context.kappa import HeldOut, KappaSearch, most_tried, usual_evidence
 from tagmix.learners.context.prior import (
     ContextPrior,
     PriorOfTraining,
@@ -82,8 +82,9 @@ class ContextEMM(MixtureEstimator):
     context : the experts beside the scorer: "kernel", "neighbours", "linear", a learner over Bags, a
         regressor of scikit-learn, or a list of these.
     context_power : τ, the power of the context in a region's tag.
-    evidence : κ, the power of each view's evidence, one number or one per view; None is .1 for embeddings
-        and chooses the views and their κ where there are only words.
+    evidence : κ, the power of each view's evidence, one number or one per view; None is .2 in all for
+        embeddings that the scorer does not read, .1 for the same as it reads, and where there are only words
+        chooses the views and their κ.
     background : whether regions may show none of the tags. If hardly any region does, ``fit`` finds out.
     max_iter, tol : EM stops when an iteration gains less than ``tol`` of the bound.
     memory_mb : the memory for the arrays of one shard.
@@ -220,7 +221,7 @@ class ContextEMM(MixtureEstimator):
     ) -> tuple[RegionTrainer, KappaChoice | None]:
         """Return how the region model is trained, with κ as given or chosen on cross-validated captions."""
         names = instance_names(bags)
-        evidence = self.evidence if self.evidence is not None else dict.fromkeys(names, EMBEDDINGS)
+        evidence = usual_evidence(bags) if self.evidence is None else self.evidence
         settings = settings_of_run(checked_evidence(evidence, bags.views), self.n_jobs)
         memory = self.memory_mb * 2**20
         trainer = RegionTrainer(settings, self.max_iter, self.tol, memory, self.background)

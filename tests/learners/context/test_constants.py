@@ -5,6 +5,7 @@ What each of them does is tested where it is used; how well it was chosen no sma
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tagmix.learners import calibrate, logistic, rare_tags
@@ -42,9 +43,10 @@ def test_values_that_are_tried_or_held_are_those_that_were_measured():
 
 
 def test_the_open_world_has_the_constants_of_decisions_15_and_21():
-    assert (regions.ODDS_FACTOR, regions.SMALLEST_BACKGROUND) == (4.5, 0.25)
+    assert (float(np.e), 0.25) == (regions.ODDS_FACTOR, regions.SMALLEST_BACKGROUND)
     assert (given.N_OUTSIDE, regions.OUTSIDE) == (5, 0.1)
-    assert (kappa.EMBEDDINGS, kappa.VALUES, kappa.MIN_GAIN) == (0.1, (0.003, 0.01, 0.03, 0.1, 0.3), 0.01)
+    assert (kappa.EMBEDDINGS, kappa.READ_TWICE) == (0.2, 0.1)
+    assert (kappa.VALUES, kappa.MIN_GAIN) == ((0.003, 0.01, 0.03, 0.1, 0.3), 0.01)
     assert (region_scorer.TILT, region_scorer.SHARPER, region_scorer.REGIONS_OF_FOLDS) == (0.5, 2.0, 20)
     assert (instances.WIDE, instances.AXES) == (0.5, 256)
     scorer = region_scorer.RegionScorer()

@@ -40,7 +40,7 @@ def test_odds_with_a_background_are_those_of_em_times_a_factor(opened, monkeypat
     monkeypatch.setattr(regions, "ODDS_FACTOR", 1.0)
     plain = trained(opened, trainer())
     assert model.background
-    np.testing.assert_allclose(model.odds, 4.5 * np.array(plain.odds), rtol=1e-12)
+    np.testing.assert_allclose(model.odds, np.e * np.array(plain.odds), rtol=1e-12)
     without = trained(opened, trainer(background=False))
     assert without.odds.inside == 1.0
 

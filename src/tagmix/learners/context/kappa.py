@@ -19,15 +19,17 @@ import numpy as np
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
 from tagmix.evaluation.search import SearchResult, Setting
-from tagmix.learners.context.regions import RegionTrainer
+from tagmix.learners.context.regions import RegionTrainer, instance_names
+from tagmix.learners.regions.instances import read_views
 from tagmix.learners.targets import Known, targets_of
 from tagmix.model.given import RegionModel, RegionScores, log_shares_of, posterior_given
 
 # Iterations of EM for a model that is only scored: what is left to learn changes no choice.
 MAX_ITER = 10
-# κ of words, in steps of three, and of embeddings.
+# κ of words, in steps of three.
 VALUES = (0.003, 0.01, 0.03, 0.1, 0.3)
-EMBEDDINGS = 0.1
+# The sum of κ of embeddings, and of those that the scorer reads too: these count twice (decision 21).
+EMBEDDINGS, READ_TWICE = 0.2, 0.1
 # What a view must take from the loss to be added, as a share of it.
 MIN_GAIN = 0.01
 # A probability of a caption's tag is at least and at most so near to 0 and 1.
@@ -96,6 +98,18 @@ class KappaSearch:
             total += caption_loss(model, part, trainer)
             n += len(part.test)
         return total / max(n, 1)
+
+
+def usual_evidence(bags: Bags) -> dict[str, float]:
+    """Return κ of each view that regions are modelled by, where none is searched.
+
+    >>> maps = {"fine": np.ones((1, 2)), "deep": np.ones((1, 5))}
+    >>> usual_evidence(Bags(maps, [0, 1])), usual_evidence(Bags({"deep": np.ones((1, 5))}, [0, 1]))
+    ({'fine': 0.2}, {'deep': 0.1})
+    """
+    names = instance_names(bags)
+    total = READ_TWICE if names[0] in read_views(bags.views) else EMBEDDINGS
+    return dict.fromkeys(names, total / len(names))
 
 
 def caption_loss(model: RegionModel, part: HeldOut, trainer: RegionTrainer) -> float:

@@ -1,22 +1,22 @@
 """MaxPooling: linear scores of regions, trained on the maximum over each picture."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
-from tagmix.kernels.compiled.pooling import pool_regions
+from tagmix.kernels.compiled.pooling import pool_regions, spread_slopes
 from tagmix.learners.base import RegionLearner
 from tagmix.learners.linear import (
     Features,
     Learnt,
     LinearLearner,
-    picture_of,
     pooled,
 )
 from tagmix.learners.linear_solver import Loss, biases_only, minimise
+from tagmix.learners.regions.instances import embeddings_of
 
 
 class MaxPooling(LinearLearner, RegionLearner):
@@ -26,7 +26,7 @@ class MaxPooling(LinearLearner, RegionLearner):
     picture's caption, with a ridge; a smooth form of the maximum, log-mean-exp, sharpens step by step
     (Ramon and De Raedt [1]_; the maximum itself is the MI-SVM of Andrews et al. [2]_ with a logistic loss).
     Tags are fitted independently in one deterministic computation. Pictures are ranked by max_m f_c(x_m), for
-    which the loss is defined; regions by f_c(x).
+    which the loss is defined; regions by f_c(x). Embeddings are read if there are any, else words.
 
     Memory: the features of the regions, and about 300 MB for the tags that are fitted together.
 
@@ -74,8 +74,15 @@ class MaxPooling(LinearLearner, RegionLearner):
     own_tol: ClassVar[float] = 0.001
     own_max_iter: ClassVar[int] = 100
 
+    def _views(self, bags: Bags) -> dict[str, Any]:
+        return {name: bags.views[name] for name in embeddings_of(bags.views)}
+
+    def _widths(self) -> dict[str, int]:
+        return {name: width for name, width in self.widths_.items() if name in self.scaling_} or self.widths_
+
     def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
         # ``start`` is ignored: the local minimum depends on the initial weights, which must not vary.
+        features = features.astype(np.float32)  # half the time; scores move by less than 1e-3
         tags = bags.captions.toarray().astype(np.float64)
         weights = biases_only(features.width, tags.mean(axis=0))
         tol = self._tol * (1 + tags.sum(axis=0))
@@ -95,11 +102,11 @@ class MaxPooling(LinearLearner, RegionLearner):
 
 def pooled_loss(bags: Bags, tags: Floats, sharpness: float) -> Loss:
     """Return the logistic loss of pooled scores, for ``minimise``."""
-    owner = picture_of(bags)
 
     def loss(scores: Floats, columns: Ints) -> tuple[Floats, Floats]:
         own = tags[:, columns]
         best, shares = pool_regions(np.ascontiguousarray(scores), bags.offsets, sharpness)
-        return (np.logaddexp(0, best) - own * best).sum(axis=0), shares * (expit(best) - own)[owner]
+        spread_slopes(shares, bags.offsets, expit(best) - own)
+        return (np.logaddexp(0, best) - own * best).sum(axis=0), shares
 
     return loss

@@ -18,6 +18,7 @@ ALL = (
     "bench_training",
     "bench_context",
     "bench_choice",
+    "bench_inside",
     "bench_map",
     "bench_margin",
     "bench_scaling",

@@ -52,7 +52,7 @@ class Describer:
     Parameters
     ----------
     cache : a folder for finished pictures; a killed run resumes from it, and a finished one is repeated in
-        next to no time. It grows by about 26 KB per picture, by 53 KB more with the default network, whose
+        next to no time. It grows by about 26 KB per picture, by 80 KB more with the default network, whose
         converted file takes 24 MB, and, for words, by 107 KB for each of ``vocabulary_pictures``: 54 MB for
         500.
     n_jobs : processes; None is one, −1 takes all cores. It never changes a bit of the result.

@@ -10,7 +10,9 @@ from scipy.special import logsumexp
 from tagmix import Bags, ParameterError
 from tagmix.evaluation.folds import Fold, picture_folds
 from tagmix.learners import linear_solver
-from tagmix.learners.regions.region_scorer import RegionScorer, soft_maximum_loss
+from tagmix.learners.regions import region_scorer
+from tagmix.learners.regions.instances import along_axes, scaling_of_all
+from tagmix.learners.regions.region_scorer import RegionScorer, inverse_hessian, soft_maximum_loss
 
 TAGS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0], [1, 0, 1], [0, 1, 0]])
 UNKNOWN = np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]])
@@ -96,6 +98,86 @@ def test_of_several_embeddings_the_wide_ones_are_read_and_others_may_be_missing(
 
 
 @pytest.mark.parametrize("kind", ["words", "embeddings"])
+def test_the_order_of_the_views_of_new_pictures_changes_nothing(kind):
+    rng = np.random.default_rng(3)
+    draw = (lambda *shape: rng.poisson(2.0, shape)) if kind == "words" else (lambda *shape: rng.random(shape))
+    bags = Bags({"one": draw(11, 3), "other": draw(11, 5)}, OFFSETS, TAGS)
+    turned = Bags({name: bags.views[name] for name in ("other", "one")}, OFFSETS)
+    learner = RegionScorer().fit(bags)
+    np.testing.assert_array_equal(learner.score_regions(turned.views), learner.score_regions(bags.views))
+    np.testing.assert_array_equal(learner.decision_scores(turned), learner.decision_scores(bags))
+
+
+def test_at_the_end_no_gradient_exceeds_its_tags_share_of_the_tolerance():
+    bags, rows = tiny("words")
+    y = np.where(TAGS > 0, 1.0, np.where(REJECTED > 0, 0.0, 0.015))
+    loss = soft_maximum_loss(STARTS, y, UNKNOWN == 0, 1.5, np.ones(3))
+    n = TAGS.sum(axis=0)
+    for ridge in (0.05, 30.0):
+        w = RegionScorer(ridge=ridge, tol=0.01, max_iter=1000).fit(bags).weights_
+        slopes = loss(rows @ w[:-1] + w[-1], np.arange(3))[1]
+        ridges = ridge * np.sqrt((n + 1) / np.median(n + 1))
+        gradient = np.vstack([rows.T @ slopes + ridges * w[:-1], slopes.sum(axis=0)])
+        assert (np.abs(gradient).max(axis=0) <= 0.0101 * (1 + n)).all()
+
+
+def test_a_score_does_not_depend_on_the_pictures_beside_it():
+    bags, _ = tiny("embeddings")
+    learner = RegionScorer().fit(bags)
+    together = learner.decision_scores(bags)
+    alone = np.vstack([learner.decision_scores(bags[[n]]) for n in range(len(bags))])
+    np.testing.assert_allclose(alone, together, rtol=1e-12)
+
+
+def test_the_inverse_hessian_is_that_of_finite_differences_for_pictures_of_one_region():
+    rng = np.random.default_rng(4)
+    bags = Bags({"map": rng.normal(size=(50, 4)) * [1, 2, 3, 4]}, np.arange(51))
+    instances = along_axes(bags, scaling_of_all(bags.views))
+    rows = instances.features.blocks[0].astype(float)
+    rates, ridges, y = np.array([0.1, 0.4]), np.array([0.2, 3.0]), np.zeros((50, 2))
+    loss = soft_maximum_loss(instances.starts, y, None, 1.5, ridges)
+
+    def gradient(w, c):
+        slopes = loss((rows @ w[:-1] + w[-1])[:, None].repeat(2, axis=1), np.arange(2))[1][:, c]
+        return np.append(rows.T @ slopes + w[:-1], slopes.sum())
+
+    for c in range(2):
+        start = np.append(np.zeros(4), np.log(rates[c] / (1 - rates[c])))
+        steps = 1e-4 * np.eye(5)
+        bends = [(gradient(start + step, c) - gradient(start - step, c)) / 2e-4 for step in steps]
+        found = inverse_hessian(instances, rates * (1 - rates) / ridges)[:, c]
+        np.testing.assert_allclose(found, 1 / np.diag(bends), rtol=1e-4)
+
+
+def test_along_axes_eight_steps_come_near_the_minimum():
+    rng = np.random.default_rng(0)
+    n, width = 200, 30
+    spread = 1 / np.arange(1, width + 1)
+    turn = np.linalg.qr(rng.normal(size=(width, width)))[0]
+    rows = (rng.normal(size=(n, 4, width)) + rng.normal(size=(n, 1, width))) * spread
+    slopes = rng.normal(size=(width, 6)) / spread[:, None] * 0.3
+    odds = rows.mean(axis=1) @ slopes - 0.6 * np.arange(6)
+    tags = (rng.random((n, 6)) < 1 / (1 + np.exp(-odds))).astype(int)
+    bags = Bags({"map": rows.reshape(-1, width) @ turn}, np.arange(n + 1) * 4, tags)
+    best = RegionScorer(tol=1e-9, max_iter=3000).fit(bags).weights_
+    found = RegionScorer().fit(bags).weights_
+    assert np.linalg.norm(found - best) < 0.03 * np.linalg.norm(best)
+
+
+@pytest.mark.parametrize("cells", [2**22, 500])  # all tags together, or one at a time
+def test_along_axes_a_first_step_is_newtons_where_regions_say_little(cells, monkeypatch):
+    monkeypatch.setattr(linear_solver, "CELLS", cells)
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(400, 5)) * [1, 2, 3, 4, 5]
+    tags = (rng.random((400, 3)) < [0.02, 0.1, 0.5]).astype(int)
+    bags = Bags({"map": rows}, np.arange(401), tags)
+    best, first = (
+        RegionScorer(ridge=30.0, tol=1e-9, max_iter=steps).fit(bags).weights_[:-1] for steps in (3000, 1)
+    )
+    assert (np.linalg.norm(first - best, axis=0) < 0.1 * np.linalg.norm(best, axis=0)).all()
+
+
+@pytest.mark.parametrize("kind", ["words", "embeddings"])
 def test_folds_are_fitted_to_their_pictures_alone_and_the_rest_to_all(sampled, kind):
     bags = sampled(60, n_regions=3).bags
     if kind == "embeddings":
@@ -115,6 +197,34 @@ def test_folds_are_fitted_to_their_pictures_alone_and_the_rest_to_all(sampled, k
         if kind == "words":  # they are not scaled by all pictures
             fitted = RegionScorer(tol=1e-6, max_iter=400).fit(bags[train])
             np.testing.assert_allclose(scorer.weights_, fitted.weights_, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["words", "embeddings"])
+def test_folds_learn_from_drawn_regions_and_score_all_and_the_rest_learns_from_all(
+    sampled, kind, monkeypatch
+):
+    bags = sampled(60).bags
+    if kind == "embeddings":
+        bags = Bags({"map": np.sqrt(bags.views["words"].toarray())}, bags.offsets, bags.tags, bags.tag_names)
+    folds = picture_folds(len(bags), 3, seed=0)
+    whole = RegionScorer().fit_with_folds(bags, folds)[0]
+    monkeypatch.setattr(region_scorer, "REGIONS_OF_FOLDS", 1)
+    learner = RegionScorer()
+    scorers, held = learner.fit_with_folds(bags, folds)
+    np.testing.assert_array_equal(learner.weights_, RegionScorer().fit(bags).weights_)
+    for (_, test), scorer, other in zip(folds, scorers, whole, strict=True):
+        np.testing.assert_allclose(held[test], scorer.decision_scores(bags[test]), atol=1e-4)
+        assert np.abs(scorer.weights_ - other.weights_).max() > 0.1
+
+
+def test_folds_leave_unknown_tags_of_their_pictures_out(sampled):
+    bags = sampled(60, n_regions=3).bags
+    folds = picture_folds(len(bags), 3, seed=0)
+    unknown = (np.random.default_rng(0).random(bags.tags.shape) < 0.3) & (bags.captions.toarray() == 0)
+    own = Bags(bags.views, bags.offsets, bags.tags, bags.tag_names, unknown=unknown.astype(int))
+    how = {"tol": 1e-6, "max_iter": 400}
+    for (train, _), scorer in zip(folds, RegionScorer(**how).fit_with_folds(own, folds)[0], strict=True):
+        np.testing.assert_allclose(scorer.weights_, RegionScorer(**how).fit(own[train]).weights_, atol=1e-3)
 
 
 def flipped(bags, pictures):

@@ -51,6 +51,23 @@ def test_drawn_regions_are_as_many_as_asked_and_the_whole_stays():
     assert whole.with_at_most(9) is whole
 
 
+def test_drawn_regions_come_from_everywhere_in_a_picture():
+    rows = np.tile(np.arange(9.0), 400)[:, None]
+    bags = Bags({"place": rows}, np.arange(401) * 9)
+    whole = instances_of(bags, {"place": np.array([[0.0], [1.0]])})
+    drawn = np.delete(dense(whole.with_at_most(3).features), np.arange(400) * 4 + 3)
+    shares = np.bincount(drawn.astype(int), minlength=9) / 400
+    np.testing.assert_allclose(shares, np.full(9, 1 / 3), atol=0.1)
+
+
+@pytest.mark.parametrize("kind", ["words", "embeddings"])
+def test_features_have_the_precision_that_is_asked_for(kind):
+    bags = bags_of(kind)
+    for precision in (np.float32, np.float64):
+        features = instances_of(bags, scaling_of_all(bags.views), precision).features
+        assert {block.dtype for block in features.blocks} == {np.dtype(precision)}
+
+
 def test_views_together_have_a_mean_square_of_one():
     bags = bags_of(widths=(3, 2, 4))
     rows = dense(instances_of(bags, scaling_of_all(bags.views)).features)
@@ -83,6 +100,32 @@ def test_axes_keep_what_tells_regions_apart_and_what_tells_pictures_apart(monkey
     kept = (axes**2).sum(axis=1)
     np.testing.assert_allclose(kept[:5], [1 / 2, 1 / 2, 1 / 3, 1 / 3, 1 / 3], atol=0.02)
     assert kept[5] < 0.02
+
+
+def test_a_direction_in_which_only_pictures_differ_comes_before_those_of_many_regions(monkeypatch):
+    rng = np.random.default_rng(3)
+    n = 60
+    of_picture = np.repeat(rng.normal(size=(n, 1)), 4, axis=0)
+    of_regions = rng.normal(size=(n, 4, 2))
+    of_regions = (of_regions - of_regions.mean(axis=1, keepdims=True)).reshape(-1, 2)
+    rows = np.hstack([np.tile(of_picture, 2), np.repeat(of_regions, 4, axis=1)])
+    bags = Bags({"map": rows}, np.arange(n + 1) * 4)
+    monkeypatch.setattr(instances, "AXES", 1)
+    axis = along_axes(bags, scaling_of_all(bags.views)).axes[:, 0]
+    np.testing.assert_allclose(axis**2, [1 / 2, 1 / 2, *[0] * 8], atol=0.02)
+
+
+def test_axes_are_those_of_pictures_from_beginning_to_end(monkeypatch):
+    rng = np.random.default_rng(4)
+    halves = rng.normal(size=(800, 2)) * np.repeat([[1, 0], [0, 1]], 400, axis=0)
+    # Four columns differ in the first pictures alone, four in the last alone, and one everywhere.
+    rows = np.hstack([np.repeat(halves, 4, axis=1), rng.normal(size=(800, 1))])
+    bags = Bags({"map": rows}, np.arange(401) * 2)
+    monkeypatch.setattr(instances, "AXES", 2)
+    monkeypatch.setattr(instances, "ROWS", 200)
+    axes = along_axes(bags, scaling_of_all(bags.views)).axes
+    kept = (axes**2).sum(axis=1)
+    np.testing.assert_allclose(kept, [1 / 4] * 8 + [0], atol=0.05)
 
 
 def test_shards_and_samples_change_only_rounding(monkeypatch):

@@ -127,6 +127,22 @@ def test_planted_regions_are_found_better_than_by_naive_regions_and_not_from_shu
     assert found > share(MaxPooling(ridge=0.3), shuffled) + 0.3
 
 
+@pytest.mark.parametrize("ridge", [1.0, None])
+def test_embeddings_are_read_alone_if_there_are_any(train, ridge):
+    rng = np.random.default_rng(0)
+    counts = train.views["words"].toarray()
+    maps = {"map": np.sqrt(counts[:, :20]), "other": counts[:, 20:] + rng.normal(size=(len(counts), 40))}
+    alone = Bags(maps, train.offsets, train.captions, train.tag_names)
+    words = {"words": train.views["words"]}
+    beside = Bags({**words, **maps}, train.offsets, train.captions, train.tag_names)
+    learner, same = (MaxPooling(ridge=ridge, max_iter=10).fit(bags) for bags in (beside, alone))
+    assert learner.weights_.shape == (61, train.n_tags)
+    np.testing.assert_array_equal(learner.weights_, same.weights_)
+    np.testing.assert_array_equal(learner.ridge_scores_, same.ridge_scores_)
+    np.testing.assert_array_equal(learner.decision_scores(beside), same.decision_scores(alone))
+    np.testing.assert_array_equal(learner.predict_regions(beside), same.predict_regions(alone))
+
+
 def test_it_works_in_scikit_learns_tools(train):
     assert clone(MaxPooling(ridge=2.0)).ridge == 2.0
     assert cross_val_score(MaxPooling(ridge=1.0), train, cv=3).mean() > 0.5

@@ -367,6 +367,18 @@ def test_embeddings_are_read_at_a_fixed_kappa_and_words_beside_them_are_not(embe
     assert model.prior_.scorer.scaling_.keys() == model.regions_.instances.keys() == {"net"}
 
 
+def test_the_scorer_reads_the_deep_map_and_regions_are_modelled_by_the_fine_one(embedded):
+    bags = embedded[0][:60]
+    deep = bags.views["net"]
+    fine = deep[:, : deep.shape[1] // 2 - 1]
+    maps = Bags({"fine": fine, "deep": deep}, bags.offsets, bags.captions, bags.tag_names)
+    model = ContextEMM(tol=1e-2).fit(maps)
+    assert (model.evidence_, list(model.prior_.scorer.widths_)) == ({"fine": 0.2}, ["deep"])
+    assert model.widths_ == {"fine": fine.shape[1], "deep": deep.shape[1]}
+    told = Bags({"deep": deep, "fine": fine}, bags.offsets)
+    np.testing.assert_allclose(model.predict_regions(told), model.predict_regions(maps), rtol=1e-9)
+
+
 @pytest.fixture
 def searches(monkeypatch):
     """Return the list of what every search for κ is given."""

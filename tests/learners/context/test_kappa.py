@@ -5,7 +5,14 @@ import pytest
 
 from tagmix import Bags
 from tagmix.learners.context import kappa
-from tagmix.learners.context.kappa import HeldOut, KappaSearch, caption_loss, most_tried, noisy_or_loss
+from tagmix.learners.context.kappa import (
+    HeldOut,
+    KappaSearch,
+    caption_loss,
+    most_tried,
+    noisy_or_loss,
+    usual_evidence,
+)
 from tagmix.learners.context.regions import RegionTrainer
 from tagmix.model.estep import evidence_of
 from tagmix.model.params import Settings
@@ -77,6 +84,19 @@ def test_the_loss_is_that_of_a_noisy_or_over_known_pairs_by_hand():
     assert noisy_or_loss(phi, bags, y, known) == pytest.approx(sum(losses[i] for i in (0, 2, 4, 5)))
     certain = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     assert np.isfinite(noisy_or_loss(certain, bags, 1 - y, None))
+
+
+def test_views_share_kappa_and_those_that_the_scorer_reads_too_have_half_of_it():
+    maps = {
+        name: np.ones((2, width)) for name, width in (("fine", 2), ("finer", 3), ("deep", 9), ("more", 8))
+    }
+
+    def usual(*names):
+        return usual_evidence(Bags({name: maps[name] for name in names}, [0, 2]))
+
+    assert usual("fine", "deep", "more") == {"fine": 0.2}
+    assert usual("fine", "finer", "deep") == {"fine": 0.1, "finer": 0.1}
+    assert usual("deep", "more") == {"deep": 0.05, "more": 0.05}
 
 
 class NoScores:

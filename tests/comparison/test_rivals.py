@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from tagmix import Bags
+from tagmix.comparison import stacks
 from tagmix.comparison.measure import probabilities_of
 from tagmix.comparison.methods import RIVALS, method_of, views_read
 from tagmix.comparison.rivals import (
@@ -193,6 +194,22 @@ def test_a_stack_has_every_ranker_and_its_slopes_are_fitted_to_unseen_scores(tra
     # Fitted to scores of training pictures it would trust them: pure chance has nothing to say
     assert np.std(logit(said).mean(axis=1)) < 0.5
     assert said.mean() == pytest.approx(train.captions.toarray().mean(), abs=0.05)
+
+
+@pytest.mark.parametrize(("enough", "n_folds"), [(60, 5), (59, 2)])
+def test_a_stack_scores_pictures_by_five_folds_or_two_of_many_at_the_ridge_of_all(
+    train, enough, n_folds, monkeypatch
+):
+    monkeypatch.setattr(stacks, "ENOUGH", enough)
+    part, groups = train[:60], np.arange(60)
+    ranker = MaxPooling(ridge=1.0, max_iter=5).fit(part)
+    ranker.ridge_ = 0.4  # as if chosen
+    expected = np.empty((60, N_TAGS))
+    for fitted, asked in picture_folds(60, n_folds, seed=0):
+        alone = MaxPooling(ridge=0.4, max_iter=5).fit(part[fitted])
+        expected[asked] = alone.decision_scores(part[asked])
+    found = stacks._left_out(ranker, part, groups, groups)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_the_stack_holds_all_rivals_on_pictures():

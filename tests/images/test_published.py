@@ -34,6 +34,17 @@ def test_installed_weights_become_the_network_that_the_reference_computes(name):
     convert(PUBLISHED[name])  # compares digests, tensors and activations
 
 
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_regions_have_the_last_blocks_of_the_last_three_stages_and_roots_of_the_last_one(name):
+    network = PUBLISHED[name]
+    ends = np.cumsum([stage.repeats for stage in network.stages]) - 1
+    last = [(f"block{end}", stage.after) for end, stage in zip(ends, network.stages, strict=True)][-3:]
+    assert list(network.widths.items()) == last
+    settings = network.settings()
+    assert settings.regions == tuple(block for block, _ in last)
+    assert settings.root == (last[-1][0], "pooled")
+
+
 def test_the_networks_of_the_extra_are_installed():
     assert not published.missing("efficientnet-lite1")
     assert not published.missing("efficientnet-lite2")

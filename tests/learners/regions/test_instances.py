@@ -49,6 +49,7 @@ def test_drawn_regions_are_as_many_as_asked_and_the_whole_stays():
         assert len(set(found)) == len(found)
         assert (owner[found] == n).all()
     assert whole.with_at_most(9) is whole
+    np.testing.assert_array_equal(dense(whole.with_at_most(3).features), rows)  # the same every time
 
 
 def test_drawn_regions_come_from_everywhere_in_a_picture():

@@ -143,6 +143,16 @@ def test_embeddings_are_read_alone_if_there_are_any(train, ridge):
     np.testing.assert_array_equal(learner.predict_regions(beside), same.predict_regions(alone))
 
 
+def test_the_order_of_embeddings_changes_only_rounding(train):
+    counts = train.views["words"].toarray().astype(float)
+    maps = {"map": np.sqrt(counts[:, :20]), "other": counts[:, 20:]}
+    turned = {name: maps[name] for name in ("other", "map")}
+    one, other = (Bags(views, train.offsets, train.captions, train.tag_names) for views in (maps, turned))
+    learner, same = (MaxPooling(ridge=1.0).fit(bags) for bags in (one, other))
+    np.testing.assert_allclose(same.decision_scores(one), learner.decision_scores(one), atol=0.01)
+    np.testing.assert_array_equal(learner.decision_scores(other), learner.decision_scores(one))
+
+
 def test_it_works_in_scikit_learns_tools(train):
     assert clone(MaxPooling(ridge=2.0)).ridge == 2.0
     assert cross_val_score(MaxPooling(ridge=1.0), train, cv=3).mean() > 0.5

@@ -9,7 +9,9 @@ from tagmix.learners.base import TagLearner
 from tagmix.learners.context import prior
 from tagmix.learners.context.experts import cross_validated_scores
 from tagmix.learners.context.prior import fit_experts, fit_prior
+from tagmix.learners.logistic import fit_tag_logistic
 from tagmix.learners.regions.region_scorer import RegionScorer
+from tagmix.learners.targets import targets_of
 
 N, N_TAGS, COPIES = 40, 5, 3
 
@@ -75,6 +77,16 @@ def test_a_pool_is_fitted_to_the_captions_of_the_pictures_that_were_asked_and_of
     others = np.setdiff1d(np.arange(len(bags)), honest.rows)
     np.testing.assert_array_equal(held_out_with(bags, others).logits, honest.logits)
     assert others.min() < 60
+
+
+def test_a_pool_of_some_pictures_is_fitted_to_the_scores_of_these(thrice, monkeypatch):
+    bags, _ = thrice
+    monkeypatch.setattr(prior, "MOST_SCORES", 2 * 60 * N_TAGS)
+    found, of_training = prior_of(Told(), bags)
+    rows = of_training.rows
+    own = bags.pictures["scores"][rows]
+    expected = fit_tag_logistic([np.log(np.maximum(own, 1e-3)), own, own], *targets_of(bags[rows]))
+    np.testing.assert_allclose(found.pool.slopes, expected.slopes, rtol=1e-9)
 
 
 def test_all_experts_together_hold_no_more_scores_than_allowed(thrice, monkeypatch):

@@ -121,6 +121,15 @@ def test_at_the_end_no_gradient_exceeds_its_tags_share_of_the_tolerance():
         assert (np.abs(gradient).max(axis=0) <= 0.0101 * (1 + n)).all()
 
 
+def test_a_state_with_embeddings_and_words_is_refused():
+    maps = {"one": np.random.default_rng(0).random((11, 3)), "other": np.ones((11, 3))}
+    learner = RegionScorer().fit(Bags(maps, OFFSETS, TAGS))
+    learner._check_state()
+    del learner.scaling_["other"]
+    with pytest.raises(ValueError, match="must read embeddings alone, or words alone"):
+        learner._check_state()
+
+
 def test_a_score_does_not_depend_on_the_pictures_beside_it():
     bags, _ = tiny("embeddings")
     learner = RegionScorer().fit(bags)

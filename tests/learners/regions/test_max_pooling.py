@@ -141,6 +141,7 @@ def test_embeddings_are_read_alone_if_there_are_any(train, ridge):
     np.testing.assert_array_equal(learner.ridge_scores_, same.ridge_scores_)
     np.testing.assert_array_equal(learner.decision_scores(beside), same.decision_scores(alone))
     np.testing.assert_array_equal(learner.predict_regions(beside), same.predict_regions(alone))
+    np.testing.assert_array_equal(learner.decision_scores(alone), same.decision_scores(alone))
 
 
 def test_the_order_of_embeddings_changes_only_rounding(train):

@@ -4,11 +4,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
 from tagmix.kernels.compiled.pooling import pool_regions, spread_slopes
 from tagmix.learners.base import RegionLearner
+from tagmix.learners.inputs import as_bags, check_vocabulary
 from tagmix.learners.linear import (
     Features,
     Learnt,
@@ -77,8 +79,16 @@ class MaxPooling(LinearLearner, RegionLearner):
     def _views(self, bags: Bags) -> dict[str, Any]:
         return {name: bags.views[name] for name in embeddings_of(bags.views)}
 
-    def _widths(self) -> dict[str, int]:
-        return {name: width for name, width in self.widths_.items() if name in self.scaling_} or self.widths_
+    def _fit(self, bags: Bags) -> None:
+        super()._fit(bags)
+        self.widths_ = {name: int(view.shape[1]) for name, view in self._views(bags).items()}
+
+    def _checked(self, X: Any) -> Bags:
+        """Return bags that have the views that were read; they may have others."""
+        check_is_fitted(self)
+        bags = as_bags(self, X)
+        check_vocabulary(bags, self.widths_, self.scaling_)
+        return bags
 
     def _learn(self, bags: Bags, features: Features, ridge: float, start: Floats | None) -> Learnt:
         # ``start`` is ignored: the local minimum depends on the initial weights, which must not vary.

@@ -138,6 +138,14 @@ def test_a_score_does_not_depend_on_the_pictures_beside_it():
     np.testing.assert_allclose(alone, together, rtol=1e-12)
 
 
+def test_where_embeddings_are_centred_changes_nothing():
+    bags, _ = tiny("embeddings")
+    far = Bags({"net": bags.views["net"] + 1e8}, OFFSETS, TAGS)
+    near = Bags({"net": bags.views["net"]}, OFFSETS, TAGS)
+    moved, learner = RegionScorer().fit(far), RegionScorer().fit(near)
+    np.testing.assert_allclose(moved.decision_scores(far), learner.decision_scores(near), atol=1e-4)
+
+
 def test_the_inverse_hessian_is_that_of_finite_differences_for_pictures_of_one_region():
     rng = np.random.default_rng(4)
     bags = Bags({"map": rng.normal(size=(50, 4)) * [1, 2, 3, 4]}, np.arange(51))

@@ -104,9 +104,8 @@ def instances_of(bags: Bags, scaling: Mapping[str, Floats], kind: Any = np.float
             blocks.append(block[np.argsort(np.concatenate([others, last]))].astype(kind, copy=False))
             continue
         block = np.empty((starts[-1], view.shape[1]), kind)
-        block[others], block[last] = view, wholes[name]
         mean, scale = scaling[name]
-        block -= mean
+        block[others], block[last] = view - mean, wholes[name] - mean
         block /= scale
         blocks.append(block)
     return Instances(Features(blocks), starts)

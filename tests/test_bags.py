@@ -100,6 +100,29 @@ def test_select_tags_returns_the_chosen_columns(pictures, columns):
     assert small().select_tags([False, True]).tag_names == ("sea",)
 
 
+def test_selected_views_come_with_labels_and_whole_pictures():
+    bags = Bags(
+        {"map": np.ones((2, 2)), "words": np.ones((2, 3), int)},
+        [0, 1, 2],
+        [[1, 0], [0, 1]],
+        rejected=[[0, 1], [0, 0]],
+        unknown=[[0, 0], [1, 0]],
+        pictures={"layout": np.ones((2, 4))},
+    )
+    own = bags.select_views(["map"])
+    assert list(own.views) == ["map"]
+    assert np.shares_memory(own.views["map"], bags.views["map"])
+    assert list(own.pictures) == ["layout"]
+    for name in ("tags", "rejected", "unknown"):
+        assert getattr(own, name).toarray().tolist() == getattr(bags, name).toarray().tolist()
+    assert list(bags.select_views(["words", "map"]).views) == ["words", "map"]
+    for names in ([], ["map", "layout"]):
+        with pytest.raises(
+            BagsError, match=r"names must be of views of these bags, got .*choose of \['map', 'words'\]"
+        ):
+            bags.select_views(names)
+
+
 def test_all_parts_are_sliced_together():
     cut = small()[[2, 0]]
     assert cut.views["sift"].toarray().tolist() == [[1, 1, 0], [2, 0, 1], [0, 3, 0]]

@@ -1,6 +1,6 @@
 """Bags: pictures as sets of described regions, with the tags of the whole picture."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -236,6 +236,17 @@ class Bags:
         labels = self._parts.labels
         kept = checked_index(columns if labels.tags is not None else [], self.n_tags, "tags")
         return Bags._of(self._parts._replace(labels=labels.columns(kept)))
+
+    def select_views(self, names: Iterable[str]) -> "Bags":
+        """Return the same pictures with only these views of their regions; those of whole pictures stay.
+
+        >>> Bags({"net": np.ones((1, 2)), "words": np.ones((1, 3), int)}, [0, 1]).select_views(["net"])
+        Bags(1 picture, 1 region, no tags; net: 2 dimensions)
+        """
+        chosen, own = list(names), self._parts.views
+        if not chosen or any(name not in own for name in chosen):
+            raise BagsError(f"names must be of views of these bags, got {chosen}: choose of {list(own)}.")
+        return Bags._of(self._parts._replace(views={name: own[name] for name in chosen}))
 
     def with_tags(
         self, tags: Any, tag_names: Sequence[str] | None = None, *, rejected: Any = None, unknown: Any = None

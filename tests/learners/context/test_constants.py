@@ -39,7 +39,7 @@ def test_values_that_are_tried_or_held_are_those_that_were_measured():
     assert rare_tags.SPREAD_POWERS == (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
     assert rare_tags.FREQUENCY_POWERS == (-0.4, -0.2, 0.0, 0.2, 0.4, 0.6)
     assert kernel_ridge.SMALLEST_LEFT == 1e-12
-    assert [prior.n_folds(n) for n in (2, 6, 600)] == [2, 3, 3]
+    assert [prior.n_folds(n) for n in (2, 6, 2000, 2001)] == [2, 3, 3, 2]
 
 
 def test_the_open_world_has_the_constants_of_decisions_15_and_21():

@@ -5,7 +5,7 @@ import pytest
 
 from tagmix import Bags
 from tagmix.learners.regions import instances
-from tagmix.learners.regions.instances import along_axes, instances_of, scaling_of_all, with_views
+from tagmix.learners.regions.instances import along_axes, instances_of, scaling_of_all
 
 OFFSETS = np.array([0, 2, 5, 6, 8, 10, 11])
 
@@ -143,17 +143,8 @@ def test_shards_and_samples_change_only_rounding(monkeypatch):
     )
 
 
-def test_bags_with_views_keep_their_labels():
-    bags = Bags(
-        {"map": np.ones((2, 2)), "words": np.ones((2, 3), int)},
-        [0, 1, 2],
-        [[1, 0], [0, 1]],
-        rejected=[[0, 1], [0, 0]],
-        unknown=[[0, 0], [1, 0]],
-        pictures={"layout": np.ones((2, 4))},
-    )
-    own = with_views(bags, ["map"])
-    assert list(own.views) == ["map"]
-    assert list(own.pictures) == ["layout"]
-    for name in ("tags", "rejected", "unknown"):
-        assert getattr(own, name).toarray().tolist() == getattr(bags, name).toarray().tolist()
+def test_scales_come_from_evenly_spaced_pictures(monkeypatch):
+    bags = bags_of()
+    assert instances.sample_of(bags) is bags
+    monkeypatch.setattr(instances, "ROWS", 6)  # of 11 regions in 6 pictures
+    assert instances.sample_of(bags).ids == ("0", "2", "5")

@@ -19,8 +19,8 @@ from tagmix.learners.logistic import TagLogistic, cross_fitted, fit_tag_logistic
 from tagmix.learners.regions.region_scorer import RegionScorer
 from tagmix.learners.targets import Targets, targets_of
 
-# Folds of all cross-fitting here: scorers, pools, κ.
-FOLDS = 3
+# Folds of all cross-fitting here: scorers, pools, κ. Of many pictures a half is enough to learn from.
+FOLDS, FOLDS_OF_MANY, MANY = 3, 2, 2000
 # Scores below this count as equal in logarithms: least squares gives zeros and less.
 SMALLEST_SCORE = 1e-3
 # Cross-validated scores that a pool is fitted to, at most: 8 bytes each, about six arrays per expert.
@@ -64,7 +64,8 @@ class PriorOfTraining(NamedTuple):
 
 def n_folds(n_pictures: int) -> int:
     """Return into how many folds pictures are split, wherever ``ContextEMM`` cross-validates."""
-    return max(2, min(FOLDS, n_pictures // 2))
+    most = FOLDS if n_pictures <= MANY else FOLDS_OF_MANY
+    return max(2, min(most, n_pictures // 2))
 
 
 def fit_experts(context: Any, bags: Bags, seed: int) -> tuple[TagLearner, ...]:

@@ -1,6 +1,6 @@
 """Instances of a scorer: the regions and the whole of each picture, as rows of features."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from tagmix.learners.whole_pictures import pooled_views
 # Of several embeddings, a scorer reads those at least this wide, relative to the widest: the deep maps of
 # each network. The others are for the instance models of ``ContextEMM``.
 WIDE = 0.5
-# Principal axes on which embeddings are projected, and rows that these are computed from, at most.
+# Principal axes on which embeddings are projected, and rows that these and scales are computed from, at most.
 AXES, ROWS = 256, 8192
 
 
@@ -72,15 +72,10 @@ def read_views(views: Mapping[str, Any]) -> list[str]:
     return [name for name in names if views[name].shape[1] >= WIDE * widest]
 
 
-def with_views(bags: Bags, names: Iterable[str]) -> Bags:
-    """Return the bags with these views of regions alone, and those of whole pictures: cheaper to slice.
-
-    >>> with_views(Bags({"net": np.ones((1, 2)), "words": np.ones((1, 3), int)}, [0, 1]), ["net"])
-    Bags(1 picture, 1 region, no tags; net: 2 dimensions)
-    """
-    views = {name: bags.views[name] for name in names}
-    labels = {"rejected": bags.rejected, "unknown": bags.unknown}
-    return Bags(views, bags.offsets, bags.tags, bags.tag_names, bags.ids, bags.pictures, **labels)
+def sample_of(bags: Bags) -> Bags:
+    """Return evenly spaced pictures that have about as many regions as ``ROWS``, all if they have fewer."""
+    n = min(len(bags), max(1, ROWS * len(bags) // max(1, bags.n_regions)))
+    return bags if n == len(bags) else bags[np.linspace(0, len(bags) - 1, n).astype(np.int64)]
 
 
 def scaling_of_all(views: Mapping[str, Any]) -> dict[str, Floats]:
@@ -118,8 +113,7 @@ def along_axes(bags: Bags, scaling: Mapping[str, Floats]) -> Instances:
     tells regions apart. A shard of pictures at a time has all dimensions.
     """
     shards = list(bags.shards(max(1, CELLS // sum(view.shape[1] for view in bags.views.values()))))
-    some = np.linspace(0, len(bags) - 1, min(len(bags), max(1, ROWS * len(bags) // max(1, bags.n_regions))))
-    axes = _axes(instances_of(bags[some.astype(np.int64)], scaling))
+    axes = _axes(instances_of(sample_of(bags), scaling))
     narrow = axes.astype(np.float32)
     parts = [_rows(instances_of(bags[where], scaling, np.float32)) @ narrow for where in shards]
     starts = bags.offsets + np.arange(len(bags) + 1)

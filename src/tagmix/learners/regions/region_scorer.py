@@ -15,15 +15,15 @@ from tagmix.kernels.compiled.pooling import pool_regions, spread_slopes
 from tagmix.learners.base import RegionLearner
 from tagmix.learners.checks import check_number
 from tagmix.learners.inputs import as_bags, check_vocabulary
-from tagmix.learners.linear import CELLS, features_of
+from tagmix.learners.linear import CELLS, scores_of
 from tagmix.learners.linear_solver import Loss, minimise
 from tagmix.learners.regions.instances import (
     Instances,
     along_axes,
     instances_of,
     read_views,
+    sample_of,
     scaling_of_all,
-    with_views,
 )
 from tagmix.learners.schema import Array, ByName, Number
 from tagmix.learners.targets import Targets, targets_of
@@ -139,9 +139,9 @@ class RegionScorer(RegionLearner):
         Single precision halves the time and moves no score by more than 1e-4. New pictures are scored in
         double precision: a score must not depend on the other pictures of its batch.
         """
-        bags = with_views(bags, read_views(bags.views))
+        bags = bags.select_views(read_views(bags.views))
         self.widths_ = {name: int(view.shape[1]) for name, view in bags.views.items()}
-        self.scaling_ = scaling_of_all(bags.views)
+        self.scaling_ = scaling_of_all(sample_of(bags).views)
         if not self.scaling_:
             return instances_of(bags, self.scaling_, np.float32)
         return along_axes(bags, self.scaling_)
@@ -169,7 +169,7 @@ class RegionScorer(RegionLearner):
 
     def score_regions(self, views: Mapping[str, Any]) -> Floats:
         """Return f of each region, regions × tags: the log odds of the tag against none of the tags."""
-        return features_of({name: views[name] for name in self.widths_}, self.scaling_).scores(self.weights_)
+        return scores_of({name: views[name] for name in self.widths_}, self.scaling_, self.weights_)
 
     def _checked(self, X: Any) -> Bags:
         """Return bags that have the views that the scorer reads; they may have others."""
@@ -183,7 +183,7 @@ class RegionScorer(RegionLearner):
 
     def _scores(self, bags: Bags) -> Floats:
         out = np.empty((len(bags), len(self.tag_names_)))
-        own = with_views(bags, self.widths_)
+        own = bags.select_views(self.widths_)
         for where in own.shards(max(1, CELLS // len(self.tag_names_))):
             out[where] = self._pooled(instances_of(own[where], self.scaling_), self.weights_)
         return out

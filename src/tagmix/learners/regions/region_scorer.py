@@ -108,7 +108,7 @@ class RegionScorer(RegionLearner):
         check_number("absent", self.absent, 0, 0.5)
         check_number("tol", self.tol, 1e-12, 1.0)
         check_number("max_iter", self.max_iter, 1, 10**6, whole=True)
-        self._learn(self._prepared(bags), bags, targets_of(bags, self.absent))
+        self._learn(self._prepared(bags), tag_counts(bags), targets_of(bags, self.absent))
 
     def fit_with_folds(
         self, bags: Bags, folds: Sequence[Fold], report: Callable[[int, int], None] = lambda done, of: None
@@ -127,10 +127,10 @@ class RegionScorer(RegionLearner):
         for train, test in folds:
             report(len(scorers), len(folds) + 1)
             scorers.append(copy(self))
-            weights = scorers[-1]._learn(some.of(train), bags[train], targets.of(train))
+            weights = scorers[-1]._learn(some.of(train), tag_counts(bags, train), targets.of(train))
             held[test] = self._pooled(instances.of(test), weights)
         report(len(folds), len(folds) + 1)
-        self._learn(instances, bags, targets)
+        self._learn(instances, tag_counts(bags), targets)
         return scorers, held
 
     def _prepared(self, bags: Bags) -> Instances:
@@ -146,13 +146,12 @@ class RegionScorer(RegionLearner):
             return instances_of(bags, self.scaling_, np.float32)
         return along_axes(bags, self.scaling_)
 
-    def _learn(self, instances: Instances, bags: Bags, targets: Targets) -> Floats:
-        """Set the weights, and return them for the features of the instances."""
+    def _learn(self, instances: Instances, n: Ints, targets: Targets) -> Floats:
+        """Set the weights, and return them for the features of the instances; tags have ``n`` pictures."""
         features, starts, axes = instances
-        n = bags.captions.sum(axis=0)
         ridges = self.ridge * ((n + 1) / np.median(n + 1)) ** TILT
-        weights = np.zeros((features.width + 1, bags.n_tags))
-        rate = (n + 0.5) / (len(bags) + 1)
+        weights = np.zeros((features.width + 1, len(n)))
+        rate = (n + 0.5) / len(starts)
         weights[-1] = logit(rate)
         loss = soft_maximum_loss(starts, *targets, self.sharpness, ridges)
         # Each loss is divided by the tag's ridge, which leaves the minimum and gives all tags the ridge 1.
@@ -197,6 +196,12 @@ class RegionScorer(RegionLearner):
         for name, scaling in self.scaling_.items():
             if scaling.shape != (2, self.widths_[name]) or not (scaling[1] > 0).all():
                 raise ValueError(f"scaling_ of {name!r:.60} must be 2 × its width, scales positive")
+
+
+def tag_counts(bags: Bags, pictures: Any = slice(None)) -> Ints:
+    """Return the number of these pictures that have each tag in their caption."""
+    counts: Ints = bags.captions[pictures].sum(axis=0)
+    return counts
 
 
 def inverse_hessian(instances: Instances, curvature: Floats) -> Floats:

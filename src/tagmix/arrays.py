@@ -108,6 +108,14 @@ def rows_at(matrix: Any, rows: Any) -> Any:
     return csr_array(parts, shape=(len(starts) - 1, matrix.shape[1]), copy=False)
 
 
+def regions_of(offsets: Ints, pictures: Ints) -> tuple[Ints, Ints]:
+    """Return the indices of the regions of these pictures, and the offsets of the bags they make."""
+    lengths = offsets[pictures + 1] - offsets[pictures]
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    regions = np.arange(starts[-1]) + np.repeat(offsets[pictures] - starts[:-1], lengths)
+    return regions, starts
+
+
 def stack(matrices: list[Any]) -> Any:
     """Return the rows of all matrices, all sparse or all dense."""
     return csr_array(vstack(matrices, format="csr")) if is_sparse(matrices[0]) else np.vstack(matrices)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from tagmix.arrays import Counts, Floats, Ints, aliased, is_sparse, rows_at, stack
+from tagmix.arrays import Counts, Floats, Ints, aliased, is_sparse, regions_of, rows_at, stack
 from tagmix.bag_checks import (
     View,
     checked_index,
@@ -203,7 +203,7 @@ class Bags:
         if isinstance(rows, slice) and len(chosen) == len(self) and rows.step in (None, 1):
             return self  # read-only, so no copy is needed
         regions: Any
-        regions, offsets = _regions_of(self.offsets, chosen)
+        regions, offsets = regions_of(self.offsets, chosen)
         if isinstance(rows, slice) and rows.step in (None, 1) and len(chosen):
             regions = slice(int(self.offsets[chosen[0]]), int(self.offsets[chosen[-1] + 1]))
         parts, ids = self._parts, self.ids
@@ -284,14 +284,6 @@ class Bags:
 
 def _plural(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def _regions_of(offsets: Ints, pictures: Ints) -> tuple[Ints, Ints]:
-    """Return the indices of the regions of these pictures, and the offsets of the bags they make."""
-    lengths = offsets[pictures + 1] - offsets[pictures]
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    regions = np.arange(starts[-1]) + np.repeat(offsets[pictures] - starts[:-1], lengths)
-    return regions, starts
 
 
 def _check_alike(first: Bags, other: Bags) -> None:

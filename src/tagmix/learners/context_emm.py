@@ -213,8 +213,7 @@ class ContextEMM(MixtureEstimator):
         if self.evidence is not None:
             checked_evidence(self.evidence, bags.views)
         check_trainable(bags)
-        useful = useful_pictures(bags)
-        return bags if useful.all() else bags[useful]
+        return bags if (useful := useful_pictures(bags)).all() else bags[useful]
 
     def _choose_evidence(
         self, bags: Bags, prior: PriorOfTraining, report: Progress

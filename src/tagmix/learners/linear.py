@@ -126,23 +126,6 @@ def features_of(views: dict[str, Any], scaling: dict[str, Floats]) -> Features:
     return Features(blocks)
 
 
-def scores_of(views: dict[str, Any], scaling: dict[str, Floats], weights: Floats) -> Floats:
-    """Return ``features_of(views, scaling).scores(weights)`` without the features of embeddings.
-
-    The weights are scaled instead of the rows, which are many.
-    """
-    if views.keys() != scaling.keys() or any(is_sparse(view) for view in views.values()):
-        return features_of(views, scaling).scores(weights)
-    start, out, bias = 0, 0.0, weights[-1]
-    for name, view in views.items():
-        mean, scale = scaling[name]
-        own = weights[start : start + len(scale)] / scale[:, None]
-        out = out + np.asarray(view, dtype=np.float64) @ own
-        bias = bias - mean @ own
-        start += len(scale)
-    return out + bias
-
-
 # Weights, and further fitted attributes by name.
 Learnt: TypeAlias = tuple[Floats, dict[str, Any]]
 

@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from tagmix import Bags, storage
 from tagmix.errors import BagsError, ModelFileError, ParameterError
 from tagmix.learners import CandidateEM, MaxPooling, NaiveRegions, linear_solver, serialise
-from tagmix.learners.linear import Features, features_of, pooled_views, scaling_of, scores_of
+from tagmix.learners.linear import Features, features_of, pooled_views, scaling_of
 from tagmix.learners.pictures import linear_ranker
 from tagmix.learners.pictures.linear_ranker import LinearRanker
 
@@ -267,16 +267,3 @@ def test_axes_are_found_once_a_fold_among_whichever_are_fewer(train, n, monkeypa
     LinearRanker(folds=3).fit(train[:n])
     assert len(asked) == 4
     assert sizes == [min(f.n_rows, f.width) for f in asked]
-
-
-def test_scores_without_features_are_those_of_the_features():
-    rng = np.random.default_rng(3)
-    views = {"fine": rng.normal(5, 2, (7, 3)).astype(np.float32), "deep": rng.normal(-1, 0.1, (7, 2))}
-    weights = rng.normal(size=(6, 4))
-    scaling = scaling_of(views)
-    expected = features_of(views, scaling).scores(weights)
-    np.testing.assert_allclose(scores_of(views, scaling, weights), expected, rtol=1e-9)
-    words = {"words": csr_array(rng.poisson(1.0, (7, 5)))}
-    np.testing.assert_array_equal(scores_of(words, {}, weights), features_of(words, {}).scores(weights))
-    with pytest.raises(BagsError, match="was fitted with dense floats in view 'fine'"):
-        scores_of({**views, "fine": words["words"]}, scaling, weights)

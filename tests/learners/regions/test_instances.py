@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from tagmix import Bags
+from tagmix.errors import BagsError
+from tagmix.learners.linear import features_of
 from tagmix.learners.regions import instances
-from tagmix.learners.regions.instances import along_axes, instances_of, scaling_of_all
+from tagmix.learners.regions.instances import along_axes, instances_of, scaling_of_all, scores_of
 
 OFFSETS = np.array([0, 2, 5, 6, 8, 10, 11])
 
@@ -148,3 +151,16 @@ def test_scales_come_from_evenly_spaced_pictures(monkeypatch):
     assert instances.sample_of(bags) is bags
     monkeypatch.setattr(instances, "ROWS", 6)  # of 11 regions in 6 pictures
     assert instances.sample_of(bags).ids == ("0", "2", "5")
+
+
+def test_scores_without_features_are_those_of_the_features():
+    rng = np.random.default_rng(3)
+    views = {"fine": rng.normal(5, 2, (7, 3)).astype(np.float32), "deep": rng.normal(-1, 0.1, (7, 2))}
+    weights = rng.normal(size=(6, 4))
+    scaling = scaling_of_all(views)
+    expected = features_of(views, scaling).scores(weights)
+    np.testing.assert_allclose(scores_of(views, scaling, weights), expected, rtol=1e-9)
+    words = {"words": csr_array(rng.poisson(1.0, (7, 5)))}
+    np.testing.assert_array_equal(scores_of(words, {}, weights), features_of(words, {}).scores(weights))
+    with pytest.raises(BagsError, match="was fitted with dense floats in view 'fine'"):
+        scores_of({**views, "fine": words["words"]}, scaling, weights)

@@ -7,7 +7,7 @@ import numpy as np
 
 from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.bags import Bags
-from tagmix.learners.linear import CELLS, Features, hellinger, scaling_of, stack_rows
+from tagmix.learners.linear import CELLS, Features, features_of, hellinger, scaling_of, stack_rows
 from tagmix.learners.whole_pictures import pooled_views
 
 # Of several embeddings, a scorer reads those at least this wide, relative to the widest: the deep maps of
@@ -84,6 +84,23 @@ def scaling_of_all(views: Mapping[str, Any]) -> dict[str, Floats]:
     for own in scaling.values():
         own[1] *= np.sqrt(len(scaling))
     return scaling
+
+
+def scores_of(views: dict[str, Any], scaling: dict[str, Floats], weights: Floats) -> Floats:
+    """Return ``features_of(views, scaling).scores(weights)`` without the features of embeddings.
+
+    The weights are scaled instead of the rows, which are many.
+    """
+    if views.keys() != scaling.keys() or any(is_sparse(view) for view in views.values()):
+        return features_of(views, scaling).scores(weights)
+    start, out, bias = 0, 0.0, weights[-1]
+    for name, view in views.items():
+        mean, scale = scaling[name]
+        own = weights[start : start + len(scale)] / scale[:, None]
+        out = out + np.asarray(view, dtype=np.float64) @ own
+        bias = bias - mean @ own
+        start += len(scale)
+    return out + bias
 
 
 def instances_of(bags: Bags, scaling: Mapping[str, Floats], kind: Any = np.float64) -> Instances:

@@ -15,7 +15,7 @@ from tagmix.kernels.compiled.pooling import pool_regions, spread_slopes
 from tagmix.learners.base import RegionLearner
 from tagmix.learners.checks import check_number
 from tagmix.learners.inputs import as_bags, check_vocabulary
-from tagmix.learners.linear import CELLS, scores_of
+from tagmix.learners.linear import CELLS
 from tagmix.learners.linear_solver import Loss, minimise
 from tagmix.learners.regions.instances import (
     Instances,
@@ -24,6 +24,7 @@ from tagmix.learners.regions.instances import (
     read_views,
     sample_of,
     scaling_of_all,
+    scores_of,
 )
 from tagmix.learners.schema import Array, ByName, Number
 from tagmix.learners.targets import Targets, targets_of

@@ -12,7 +12,7 @@ from tagmix.cli.options import networks_named, report_networks
 from tagmix.datasets.scenes import draw_album
 from tagmix.images import published
 from tagmix.images.network import load_network, networks_of
-from tagmix.images.published import DEFAULT
+from tagmix.images.published import DEFAULT, PUBLISHED
 from tests.cli.conftest import FAST
 from tests.networks import averages, node, save_network, save_toml
 
@@ -84,6 +84,14 @@ def test_none_beside_a_network_is_a_wrong_call(album, tmp_path, capsys):
     call = ["train", str(album), "-m", str(tmp_path / "m"), "--network", "none", "--network", DEFAULT]
     assert run(call) == 2
     assert "none must be alone" in capsys.readouterr().err
+
+
+def test_a_name_that_is_no_network_is_refused_with_those_that_are(album, model, tmp_path, capsys):
+    assert run(["train", str(album), "-m", str(tmp_path / "m"), "--network", "nonet"]) == 1
+    assert f"must be {', '.join(PUBLISHED)}, " in (said := one_line_error(capsys))
+    assert "none or a TOML that exists, got 'nonet'" in said
+    assert run(["annotate", str(album / "images"), "-m", str(model), "--network", DEFAULT]) == 1
+    assert "finds EfficientNet-Lite itself: leave --network out" in one_line_error(capsys)
 
 
 def test_without_the_extra_train_says_in_a_line_what_is_lost_and_goes_on_with_words(

@@ -10,6 +10,7 @@ import pytest
 import tagmix
 from tagmix import Bags, ContextEMM, Describer
 from tagmix.annotate import Region
+from tagmix.cli import annotate as annotate_verb
 from tagmix.cli import demo, run
 from tagmix.cli import train as train_verb
 from tagmix.cli.annotate import where
@@ -39,13 +40,14 @@ def test_every_option_of_train_reaches_what_it_is_for(album, tmp_path, monkeypat
     options = ["--regions", "4", "--segmenter", "grid", "--seed", "5", "--no-places", "--patches", "70"]
     options += ["--largest-patch", "0.3", "--split", "test", "--min-count", "1"]
     options += ["--no-mirrored", "--no-layout", "--nearest", "2", "--context", "linear", "--evidence", "0.2"]
+    options += ["--no-background"]
     monkeypatch.setenv("TAGMIX_DEBUG", "1")
     with pytest.raises(Enough):
         run(["train", str(album), "-m", str(tmp_path / "m"), *options])
     expected = {"n_patches": 70, "segmenter": "grid", "n_regions": 4, "seed": 5, "largest_patch": 0.3}
     expected |= {"places": False, "mirrored": False, "layout": False, "nearest": 2}
     assert seen["describer"].config == DescriberConfig.of(expected)
-    model = ContextEMM(context="linear", evidence=0.2, random_state=5, n_jobs=-1)
+    model = ContextEMM(context="linear", evidence=0.2, background=False, random_state=5, n_jobs=-1)
     assert seen["model"].get_params() == model.get_params()
     assert {item.split for item in seen["part"]} == {"test"}
 
@@ -125,6 +127,23 @@ def test_places_in_words_follow_the_middle_of_the_box():
     assert where(Region((), (0.0, 0.4, 0.2, 0.2), 0.04)) == "left"
 
 
+def test_regions_of_a_tag_share_a_line_with_the_place_of_the_largest():
+    def region(tag, left, area):
+        return Region(((tag, 0.9),) if tag else (), (left, 0.4, 0.2, 0.2), area)
+
+    shown = [
+        region("sea", 0.0, 0.1),
+        region("boat", 0.8, 0.25),
+        region("sea", 0.4, 0.2),
+        region("", 0.4, 0.45),
+    ]
+    assert annotate_verb._regions(shown) == [
+        "  centre         30% of the photo   sea (2 regions)",
+        "  right          25% of the photo   boat",
+        "  1 region       45% of the photo   none of the tags",
+    ]
+
+
 def test_the_summary_names_what_it_compares():
     model = ContextEMM()
     model.settings_ = SimpleNamespace(evidence={"map": 0.1, "sift": 0.3})
@@ -135,16 +154,16 @@ def test_the_summary_names_what_it_compares():
         "top-5 accuracy, cross-validated: 0.987; always the most frequent tags: 0.321",
         "shown tags: expected precision 0.68, cross-validated 0.62, recall 0.50; 95% of pictures get "
         "at least one",
-        "25% of pictures get their most probable tag alone, below the threshold: cross-validated "
-        "precision 0.40",
+        "50 of 200 pictures get their most probable tag alone, below the threshold: 20 right, "
+        "cross-validated",
     ]
     training = SimpleNamespace(annotator=SimpleNamespace(model=model), bags=tagged(200, of=200))
     assert train_verb.summary(training) == said
     training.bags = tagged(99, of=200)
     assert train_verb.summary(training) == [
         *said,
-        "only 99 tagged pictures: with so few this estimate is noisy and optimistic (tagmix evaluate is "
-        "stricter); tag at least 100",
+        "only 99 pictures with a tag to learn: with so few this estimate is noisy and optimistic (tagmix "
+        "evaluate is stricter); tag at least 100",
     ]
 
 
@@ -163,13 +182,22 @@ def tagged(some, of):
     return Bags(views, range(of + 1), tags, tag_names=["sea", "sky"])
 
 
-def test_pictures_without_tags_are_told_from_those_that_teach():
+def size_of(items, min_count):
+    whole = Album(tuple(items), Path("/a"))
+    return train_verb.size_of(whole, whole.keep_tags(min_count), min_count)
+
+
+def test_the_size_of_an_album_counts_what_is_left_out():
     items = [Item(Path(f"/a/{i}.jpg"), ("sky", "sea")[: i % 3]) for i in range(6)]
-    assert train_verb.size_of(Album(tuple(items), Path("/a")), 2) == (
-        "4 of 6 pictures have tags, 2 tags on at least 2 of them"
+    assert size_of(items, 2) == "4 of 6 pictures have tags, 2 tags on at least 2 of them"
+    assert size_of(items[1:3], 1) == "2 pictures, 2 tags on at least 1 of them"
+    assert size_of(items, 3) == (
+        "4 of 6 pictures have tags, 1 tag on at least 3 of them; 1 rarer tag left out (--min-count)"
     )
-    assert train_verb.size_of(Album(tuple(items[1:3]), Path("/a")), 1) == (
-        "2 pictures, 2 tags on at least 1 of them"
+    rare = Item(Path("/a/7.jpg"), ("moon",))
+    assert size_of([*items, rare], 2) == (
+        "5 of 7 pictures have tags, 2 tags on at least 2 of them; 1 rarer tag left out (--min-count), and "
+        "1 picture with no other"
     )
 
 

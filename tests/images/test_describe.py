@@ -224,7 +224,7 @@ def test_progress_tells_the_stage_and_counts_to_the_end(album):
     describer.transform(album, progress=lambda *step: told.append(step))
     assert list(dict.fromkeys(stage for stage, _, _ in told)) == ["vocabulary", "words", "pictures"]
     for stage in ("vocabulary", "pictures"):
-        assert [step for step in told if step[0] == stage] == [(stage, n, 5) for n in range(1, 6)]
+        assert [step for step in told if step[0] == stage] == [(stage, n, 5) for n in range(6)]
     words = [(done, of) for stage, done, of in told if stage == "words"]
     assert words[-1][0] == words[-1][1]
     assert all(1 <= done <= of for done, of in words)

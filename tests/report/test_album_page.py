@@ -173,15 +173,25 @@ def test_without_truth_there_are_no_marks_and_no_verdict():
 
 
 def test_regions_of_unknown_truth_are_not_counted():
-    assert "1 of 1 known regions right" in case_card(case(truth=("sky", "")))
+    assert "1 of 1 regions of known tag right" in case_card(case(truth=("sky", "")))
 
 
 def test_tags_of_the_caption_are_ticked_and_those_shown_stand_out_and_are_crossed_if_wrong():
     lines = re.findall(r"<li(.*?)</li>", case_card(case()))
     assert ["shown" in line for line in lines] == [True, True, False]
     assert [re.findall("[✓✗]", line) for line in lines] == [["✓"], ["✗"], ["✓"]]
-    wrong = re.findall(r"<li(.*?)</li>", case_card(case(caption=["boat"])))
+    wrong = re.findall(r"<li(.*?)</li>", case_card(case(caption=["boat"], truth=())))
     assert [re.findall("[✓✗]", line) for line in wrong] == [["✗"], ["✗"], []]
+
+
+def test_tags_that_a_region_shows_and_the_caption_lacks_are_circled_and_explained():
+    lines = re.findall(r"<li(.*?)</li>", case_card(case(caption=["sky"], truth=("sky", "car"))))
+    assert [re.findall("[✓✗○]", line) for line in lines] == [["✓"], ["○"], []]
+    explained = "○ marks tags that the picture shows and its caption lacks"
+    assert explained in album_page(results(cases=[case(caption=["sky"], truth=("sky", "car"))]), "x")
+    assert explained not in album_page(
+        results(cases=[case(caption=["sky", "car"], truth=("sky", "car"))]), "x"
+    )
 
 
 def test_missed_tags_are_those_of_the_caption_that_are_not_shown():

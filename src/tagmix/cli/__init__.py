@@ -16,7 +16,7 @@ VERBS = {
     "annotate": "Tag photos, and the regions in them, with a trained model.",
     "describe": "Turn an album into bags of visual words, for the Python library.",
     "evaluate": "Compare learners on an album and write a page.",
-    "network": "Download a network whose features describe regions in addition to words.",
+    "network": "Write a published network as ONNX and TOML, to look at or to change.",
     "reproduce": "Repeat the paper's experiments and write a page.",
     "demo": "Run all steps on a drawn album and write a page.",
 }

@@ -13,6 +13,7 @@ from tagmix.datasets.elements import files_below
 from tagmix.errors import AlbumError, ModelFileError, NetworkError, printable
 from tagmix.files import load
 from tagmix.images.decode import SUFFIXES
+from tagmix.images.published import PUBLISHED
 from tagmix.images.sources import Problem
 
 NONE = "none of the tags"
@@ -110,6 +111,8 @@ def open_annotator(path: Path) -> Annotator:
 def with_networks(annotator: Annotator, places: Sequence[Path]) -> Annotator:
     """Return the annotator with the networks it was trained with, found where they were or at new places."""
     networks, folder = annotator.describer.networks, annotator.describer.cache.folder
+    if any(str(place) in PUBLISHED for place in places):
+        raise NetworkError("the model finds EfficientNet-Lite itself: leave --network out")
     n_tomls = sum(network.published is None for network in networks)
     if not networks and places:
         raise NetworkError("the model was trained without a network: leave --network out")
@@ -137,18 +140,37 @@ def all_photos(given: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
 
 
 def _text(annotation: Annotation, regions: bool, top: int | None) -> str:
-    tags = [f"{printable(g.tag)} {g.probability:.0%}" for g in annotation.tags if top or g.shown]
+    tags = [f"{printable(g.tag)} {percent(g.probability)}" for g in annotation.tags if top or g.shown]
     lines = [f"{printable(annotation.source)}: {', '.join(tags) or 'nothing sure enough (see --top)'}"]
     return "\n".join(lines + (_regions(annotation.regions) if regions else []))
 
 
+def percent(p: float) -> str:
+    """Return a probability in percent; never 100 %, which no number of pictures shows.
+
+    >>> percent(0.994), percent(0.999)
+    ('99%', '>99%')
+    """
+    return f"{p:.0%}" if p < 0.995 else ">99%"
+
+
 def _regions(regions: Sequence[Region]) -> list[str]:
-    """Return a line per region with a tag, largest first, and one for all others."""
-    tagged = sorted((region for region in regions if region.tags), key=lambda r: -r.area)
-    rows = [(where(region), region.area, printable(region.tags[0][0])) for region in tagged]
+    """Return a line per tag of the regions, with the place of its largest, and one for regions of none."""
+    by_tag: dict[str, list[Region]] = {}
+    for region in sorted((region for region in regions if region.tags), key=lambda r: -r.area):
+        by_tag.setdefault(region.tags[0][0], []).append(region)
+    rows = [
+        (where(own[0]), sum(region.area for region in own), _several(printable(tag), len(own)))
+        for tag, own in by_tag.items()
+    ]
+    rows.sort(key=lambda row: -row[1])
     if rest := [region.area for region in regions if not region.tags]:
         rows.append((plural(len(rest), "region"), sum(rest), NONE))
     return [f"  {place:<13} {area:>4.0%} of the photo   {tag}" for place, area, tag in rows]
+
+
+def _several(tag: str, n_regions: int) -> str:
+    return tag if n_regions == 1 else f"{tag} ({n_regions} regions)"
 
 
 def where(region: Region) -> str:

@@ -12,11 +12,11 @@ import click
 
 from tagmix.cli.progress import bars
 from tagmix.datasets import Album, open_album
-from tagmix.errors import AlbumError, ModelFileError, printable
+from tagmix.errors import AlbumError, ModelFileError, NetworkError, printable
 from tagmix.images.config import DescriberConfig
 from tagmix.images.describe import Describer
 from tagmix.images.network import LOST, Network, networks_of
-from tagmix.images.published import DEFAULT, missing
+from tagmix.images.published import DEFAULT, PUBLISHED, missing
 from tagmix.images.settings import about, settings_of
 from tagmix.images.views import VIEWS
 from tagmix.images.views.network import NetworkView
@@ -125,6 +125,12 @@ def networks_named(given: Sequence[str]) -> tuple[Network, ...]:
         raise click.UsageError(f"--network {NO_NETWORK} must be alone, got {', '.join(given)!r:.100}")
     if NO_NETWORK in given or (not given and missing()):
         return ()
+    for one in given:
+        if one not in PUBLISHED and not one.endswith(".toml") and not Path(one).exists():
+            raise NetworkError(
+                f"--network must be {', '.join(PUBLISHED)}, {NO_NETWORK} or a TOML that exists, got "
+                f"{one!r:.100}: check the name."
+            )
     return networks_of(given or DEFAULT)
 
 
@@ -164,7 +170,8 @@ def album_of(spec: str, subfolders: bool, captions: bool) -> Album:
             return open_album(spec, **wanted)
     except TypeError as error:
         raise AlbumError(
-            f"{spec!r} is of a format without --{next(iter(wanted))}: leave the option out"
+            f"{spec!r} is of a format without --{next(iter(wanted))}, which is for folders of photos: leave "
+            "it out"
         ) from error
 
 

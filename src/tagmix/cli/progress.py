@@ -12,6 +12,7 @@ STAGES = {
     "vocabulary": "sampling pictures for words",
     "words": "learning visual words",
     "pictures": "describing pictures",
+    "context": "learning from whole pictures",
     "evidence": "choosing the weights of views",
     "model": "learning tags",
     "truth": "finding the tags of regions",

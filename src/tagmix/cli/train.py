@@ -14,6 +14,7 @@ from tagmix.cli.options import (
     describer_of,
     describing,
     is_stored,
+    plural,
     report_networks,
     report_problems,
 )
@@ -47,13 +48,17 @@ FEW = 100  # with fewer, cross-validated accuracies are noise
 )  # fmt: skip
 @click.option(
     "--evidence", type=Share(1e-6, 1), default=None,
-    show_default="chosen by cross-validation",
+    show_default=".2 with a network, else chosen by cross-validation",
     help="Weight κ of each view of a region, the same for all: near 0 it hardly counts, 1 is the paper's.",
+)  # fmt: skip
+@click.option(
+    "--background/--no-background", default=True, show_default=True,
+    help="Regions may be none of the tags; switch it off if captions name everything in a picture.",
 )  # fmt: skip
 @describing
 def command(
     album: str, path: Path, split: str | None, min_count: int, context: str, evidence: float | None,
-    subfolders: bool, captions: bool, **describing: Any,
+    background: bool, subfolders: bool, captions: bool, **describing: Any,
 ) -> None:  # fmt: skip
     """Learn visual words and tags from ALBUM and write the model into one file.
 
@@ -71,10 +76,13 @@ def command(
     describer = describer_of(describing)  # a missing network is reported now, not after the album is read
     found = album_of(album, subfolders, captions)
     report_problems(found.problems, "problem", "in the album")
-    part = training_part(found, split, min_count)
-    click.echo(size_of(part, min_count))
+    whole = training_part(found, split)
+    part = frequent_part(whole, min_count)
+    click.echo(size_of(whole, part, min_count))
     report_networks(describer.networks, describing["network"])
-    model = ContextEMM(context=context, evidence=evidence, random_state=describing["seed"], n_jobs=-1)
+    model = ContextEMM(
+        context=context, evidence=evidence, background=background, random_state=describing["seed"], n_jobs=-1
+    )
     with bars() as report_progress:
         describer.fit(part, progress=report_progress)
         described = describer.transform(part, progress=report_progress)
@@ -88,8 +96,8 @@ def command(
     click.echo(str(path))
 
 
-def training_part(album: Album, split: str | None, min_count: int) -> Album:
-    """Return the pictures to learn from, with the tags that are frequent enough."""
+def training_part(album: Album, split: str | None) -> Album:
+    """Return the pictures to learn from, with all their tags."""
     part = album.split(split) if split else album.without("test")
     if not len(album):
         raise AlbumError(
@@ -105,6 +113,11 @@ def training_part(album: Album, split: str | None, min_count: int) -> Album:
             f"no picture among {len(part):,} has a tag, so there is nothing to learn from: tag some in your "
             "photo software, or try --subfolders"
         )
+    return part
+
+
+def frequent_part(part: Album, min_count: int) -> Album:
+    """Return the pictures with the tags that are frequent enough."""
     kept = part.keep_tags(min_count)
     if len(kept.tag_counts()) < 2:
         raise AlbumError(
@@ -114,13 +127,19 @@ def training_part(album: Album, split: str | None, min_count: int) -> Album:
     return kept
 
 
-def size_of(album: Album, min_count: int) -> str:
-    """Return how many pictures and tags there are to learn from, in words."""
-    tagged, tags = sum(bool(item.tags) for item in album), len(album.tag_counts())
-    pictures = f"{len(album):,} pictures"
-    if tagged < len(album):
+def size_of(whole: Album, kept: Album, min_count: int) -> str:
+    """Return how many pictures and tags there are to learn from, and what is left out, in words."""
+    tagged, learnt = (sum(bool(item.tags) for item in album) for album in (whole, kept))
+    tags = len(kept.tag_counts())
+    pictures = f"{len(whole):,} pictures"
+    if tagged < len(whole):
         pictures = f"{tagged:,} of {pictures} have tags"
-    return f"{pictures}, {tags:,} tags on at least {min_count} of them"
+    line = f"{pictures}, {plural(tags, 'tag')} on at least {min_count} of them"
+    if rare := len(whole.tag_counts()) - tags:
+        line += f"; {plural(rare, 'rarer tag')} left out (--min-count)"
+    if learnt < tagged:
+        line += f", and {plural(tagged - learnt, 'picture')} with no other"
+    return line
 
 
 def summary(training: Training) -> list[str]:
@@ -138,8 +157,8 @@ def summary(training: Training) -> list[str]:
     tagged = int(useful_pictures(training.bags).sum())
     if tagged < FEW:
         lines.append(
-            f"only {tagged} tagged pictures: with so few this estimate is noisy and optimistic (tagmix "
-            f"evaluate is stricter); tag at least {FEW}"
+            f"only {tagged} pictures with a tag to learn: with so few this estimate is noisy and optimistic "
+            f"(tagmix evaluate is stricter); tag at least {FEW}"
         )
     return lines
 
@@ -154,7 +173,7 @@ def _shown_tags(found: Outcome) -> list[str]:
     ]
     if found.guesses:
         lines.append(
-            f"{found.guesses / found.pictures:.0%} of pictures get their most probable tag alone, below the "
-            f"threshold: cross-validated precision {found.right_guesses / found.guesses:.2f}"
+            f"{found.guesses:,} of {found.pictures:,} pictures get their most probable tag alone, below the "
+            f"threshold: {found.right_guesses:,} right, cross-validated"
         )
     return lines

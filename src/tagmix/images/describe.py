@@ -199,6 +199,7 @@ class Describer:
         if not sources:
             raise BagsError("one picture or more was expected, got none: check where the album was opened.")
         self.cache.prepare()
+        (progress or _silent)(stage, 0, len(sources))
         results: dict[int, T | Problem] = {}
         with closing(map_files(task, sources, self.n_jobs)) as outcomes:
             for number, outcome in outcomes:

@@ -58,6 +58,11 @@ class Monitor:
         self._since = len(self.history)
         self.converged = False
 
+    def start_over(self) -> None:
+        """Forget all bounds: another model is trained instead."""
+        self.history.clear()
+        self.new_objective()
+
     def stop_after(self, bound: float) -> bool:
         """Record a bound and return whether the relative gain is below the tolerance."""
         self.history.append(bound)

@@ -80,8 +80,8 @@ def _facts(training: Training, more: dict[str, str]) -> dict[str, str]:
     patches = f"{config.n_patches:,} patches{mirrored}"
     return {
         **more,
-        "words": ", ".join(f"{width:,} of {view}" for view, width in words.items()),
-        "weight κ of words, cross-validated": ", ".join(
+        "features": ", ".join(f"{width:,} of {view}" for view, width in words.items()),
+        "weight κ of each view": ", ".join(
             f"{view} {value:g}" for view, value in model.settings_.evidence.items()
         ),
         "regions": f"{config.n_regions} per picture by {config.segmenter}, {patches}",

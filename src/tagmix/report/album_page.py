@@ -96,7 +96,9 @@ def _pictures(r: AlbumResults) -> str:
         legend += "✗ marks a region with another true tag. "
     legend += "The bars are the probabilities of the tags: bold tags are shown"
     known = any(case.caption for case in r.cases)
-    legend += "; ✓ marks tags of the true caption, ✗ bold tags that are not in it." if known else "."
+    legend += "; ✓ marks tags of the caption, ✗ bold tags that are not in it." if known else "."
+    if known and any(_omitted(case) for case in r.cases):
+        legend += " Captions are incomplete: ○ marks tags that the picture shows and its caption lacks."
     cards = "\n".join(case_card(case) for case in r.cases)
     return page.section(
         "Test pictures", page.paragraph(legend, "legend"), f'<div class="cases">\n{cards}\n</div>'
@@ -104,7 +106,7 @@ def _pictures(r: AlbumResults) -> str:
 
 
 def case_card(case: Case) -> str:
-    """Return one picture with its regions, the tags ranked, and its true caption."""
+    """Return one picture with its regions, the tags ranked, and its caption."""
     marks = _marks(case)
     height, width = case.image.shape[:2]
     scale = min(WIDEST / width, HIGHEST / height)
@@ -155,14 +157,20 @@ def _alt(marks: Sequence[Mark]) -> str:
 def _verdict(case: Case, marks: Sequence[Mark]) -> str:
     known = [mark for mark, truth in zip(marks, case.truth, strict=False) if truth]
     right = sum(not mark.wrong for mark in known)
-    kind = "known regions" if len(known) < len(marks) else "regions"
+    kind = "regions of known tag" if len(known) < len(marks) else "regions"
     return f" <span>— {right} of {len(known)} {kind} right</span>" if known else ""
 
 
 def _ranked(case: Case) -> str:
     guesses = case.annotation.tags
     n_shown = max((k + 1 for k, guess in enumerate(guesses) if guess.shown), default=0)
-    return page.ranking(guesses[: min(max(FEWEST_RANKED, n_shown), MOST_RANKED)], case.caption)
+    most = min(max(FEWEST_RANKED, n_shown), MOST_RANKED)
+    return page.ranking(guesses[:most], case.caption, _omitted(case))
+
+
+def _omitted(case: Case) -> set[str]:
+    """Return the tags that regions of the picture show and its caption lacks, as far as is known."""
+    return {tag for tag in case.truth if tag} - {*case.caption}
 
 
 def _caption(case: Case, found: Sequence[str]) -> str:
@@ -170,7 +178,7 @@ def _caption(case: Case, found: Sequence[str]) -> str:
         return ""
     missed = [tag for tag in case.caption if tag not in found]
     named = f"<br>Missed: {page.names(missed, 'miss')}" if missed else "<br>None missed."
-    return f"<p>True caption: {page.names(case.caption)}{named}</p>"
+    return f"<p>Caption: {page.names(case.caption)}{named}</p>"
 
 
 def _numbers(r: AlbumResults) -> str:

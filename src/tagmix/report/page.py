@@ -6,7 +6,7 @@ or ``body`` are markup: they must come from a function of this package.
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -188,16 +188,21 @@ def picture_card(picture: Picture, colours: Mapping[str, str]) -> str:
     )
 
 
-def ranking(guesses: Iterable[tuple[str, float, bool]], caption: Sequence[str]) -> str:
+def ranking(
+    guesses: Iterable[tuple[str, float, bool]], caption: Sequence[str], visible: Collection[str] = ()
+) -> str:
     """Return tags with their probabilities: selected ones in bold, those of the caption ticked.
 
-    Selected tags that are not in the caption are crossed, if there is a caption.
+    Selected tags that are not in the caption are crossed, if there is a caption; those of them that are known
+    to be ``visible`` get a circle instead.
     """
     lines = []
     for tag, p, shown in guesses:
         mark = "<b></b>"
         if tag in caption:
             mark = '<b title="in the caption">✓</b>'
+        elif shown and caption and tag in visible:
+            mark = '<b class="quiet" title="in the picture, not in the caption">○</b>'
         elif shown and caption:
             mark = '<b class="miss" title="not in the caption">✗</b>'
         name = f'<span title="{escape(tag, quote=True)}"><bdi>{escape(tag)}</bdi></span>'

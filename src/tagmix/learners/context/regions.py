@@ -69,7 +69,7 @@ class RegionTrainer(NamedTuple):
         watch = Monitor(self.tol, self.max_iter) if monitor is None else monitor
         model, shards = self._fit(bags, log_prior, scorer, watch)
         if self.background and self._background_of(model, shards) < SMALLEST_BACKGROUND:
-            watch.new_objective()
+            watch.start_over()
             model, _ = self._replace(background=False)._fit(bags, log_prior, scorer, watch)
         factor = ODDS_FACTOR if model.background else 1.0
         return replace(model, odds=Odds(model.odds.inside * factor, model.odds.outside * factor))

@@ -100,6 +100,21 @@ def test_select_tags_returns_the_chosen_columns(pictures, columns):
     assert small().select_tags([False, True]).tag_names == ("sea",)
 
 
+@pytest.mark.parametrize("kind", ["f2", ">i4", ">f8", ">u2"])
+def test_numbers_of_any_width_and_byte_order_are_read(kind):
+    counts = np.array([[2, 0], [0, 3]], dtype=kind)
+    bags = Bags({"words": counts}, [0, 1, 2], np.eye(2, dtype=kind), unknown=np.eye(2, dtype=kind)[::-1])
+    views = bags.views["words"]
+    assert (views if isinstance(views, np.ndarray) else views.toarray()).tolist() == [[2, 0], [0, 3]]
+    assert bags.unknown.toarray().tolist() == [[0, 1], [1, 0]]
+
+
+def test_masked_arrays_are_refused():
+    masked = np.ma.array([[0, 1]], mask=[[0, 1]])
+    with pytest.raises(BagsError, match="must be a plain array, got a masked one"):
+        Bags(np.ones((1, 2), int), [0, 1], [[1, 0]], unknown=masked)
+
+
 def test_selected_views_come_with_labels_and_whole_pictures():
     bags = Bags(
         {"map": np.ones((2, 2)), "words": np.ones((2, 3), int)},
@@ -116,7 +131,7 @@ def test_selected_views_come_with_labels_and_whole_pictures():
     for name in ("tags", "rejected", "unknown"):
         assert getattr(own, name).toarray().tolist() == getattr(bags, name).toarray().tolist()
     assert list(bags.select_views(["words", "map"]).views) == ["words", "map"]
-    for names in ([], ["map", "layout"]):
+    for names in ([], ["map", "layout"], 5, None, [["map"]]):
         with pytest.raises(
             BagsError, match=r"names must be of views of these bags, got .*choose of \['map', 'words'\]"
         ):

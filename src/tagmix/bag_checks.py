@@ -44,6 +44,8 @@ def _checked_view(name: str, view: Any) -> View:
 
 def array_of(what: str, given: Any, way_out: str, dtype: Any = None) -> NDArray[Any]:
     """Return an array; BagsError with the way out if it cannot be one."""
+    if isinstance(given, np.ma.MaskedArray):
+        raise BagsError(f"{what} must be a plain array, got a masked one: fill it, or leave the entries out.")
     try:
         return np.asarray(given, dtype)
     except (ValueError, TypeError) as error:
@@ -53,7 +55,10 @@ def array_of(what: str, given: Any, way_out: str, dtype: Any = None) -> NDArray[
 
 def matrix_of(what: str, given: Any, rows_and_columns: str) -> Any:
     """Return a matrix of real numbers with valid indices; a sparse matrix stays sparse."""
-    matrix: Any = csr_array(given) if is_sparse(given) else array_of(what, given, rows_and_columns)
+    matrix: Any = given if is_sparse(given) else array_of(what, given, rows_and_columns)
+    kind = matrix.dtype.newbyteorder("=")  # SciPy computes with native numbers of single precision and more
+    matrix = matrix.astype(np.float32 if kind == np.float16 else kind, copy=False)
+    matrix = csr_array(matrix) if is_sparse(matrix) else matrix
     if matrix.ndim != 2 or matrix.dtype.kind not in "buif":
         raise BagsError(
             f"{what} must be a two-dimensional matrix of numbers, got {matrix.ndim} dimension(s) of "

@@ -243,8 +243,8 @@ class Bags:
         >>> Bags({"net": np.ones((1, 2)), "words": np.ones((1, 3), int)}, [0, 1]).select_views(["net"])
         Bags(1 picture, 1 region, no tags; net: 2 dimensions)
         """
-        chosen, own = list(names), self._parts.views
-        if not chosen or any(name not in own for name in chosen):
+        chosen, own = list(names) if isinstance(names, Iterable) else [names], self._parts.views
+        if not chosen or not all(isinstance(name, str) and name in own for name in chosen):
             raise BagsError(f"names must be of views of these bags, got {chosen}: choose of {list(own)}.")
         return Bags._of(self._parts._replace(views={name: own[name] for name in chosen}))
 

@@ -1,12 +1,17 @@
 """tagmix annotate: tags as text and as JSON, regions, and photos that cannot be read."""
 
+import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import tagmix
+from tagmix.annotate import Annotation, Guess
+from tagmix.cli import annotate as annotate_verb
 from tagmix.cli import run
 from tests.cli.test_train import one_line_error
 
@@ -21,7 +26,7 @@ def test_top_tags_come_with_probabilities_the_surest_first(
     said = capsys.readouterr()
     name, _, tags = said.out.strip().partition(": ")
     assert name == str(photo)
-    shares = [int(part.rsplit(" ", 1)[1].rstrip("%")) for part in tags.split(", ")]
+    shares = [int(part.rsplit(" ", 1)[1].strip(">%")) for part in tags.split(", ")]
     assert len(shares) == 3
     assert shares == sorted(shares, reverse=True)
     assert said.err == ""
@@ -103,6 +108,27 @@ def test_json_is_utf_8_whatever_the_name_of_the_file(
     said = capsys.readouterr().out
     assert said.isascii()
     assert Path(json.loads(said)["image"]) == odd
+
+
+def test_json_escapes_what_a_tag_or_an_output_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    tags = (Guess("\ud800x\u202e", 0.9, True), Guess("café", 0.8, True))
+    line = annotate_verb._json(Annotation("a.jpg", tags, ()), False, None)
+    assert line.isascii()
+    assert [one["tag"] for one in json.loads(line)["tags"]] == [guess.tag for guess in tags]
+    plain = Annotation("a.jpg", tags[1:], ())
+    assert "café" in annotate_verb._json(plain, False, None)
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), "cp1252"))
+    assert annotate_verb._json(plain, False, None).isascii()
+
+
+def test_what_an_output_cannot_show_is_escaped(album: Path, model: Path, tmp_path: Path) -> None:
+    smile = tmp_path / "smile☺.jpg"
+    smile.write_bytes((album / "images" / "0000.jpg").read_bytes())
+    call = [sys.executable, "-m", "tagmix", "annotate", str(smile), "-m", str(model), "--top", "1", *ALONE]
+    done = subprocess.run(
+        call, env={**os.environ, "PYTHONIOENCODING": "cp1252"}, capture_output=True, check=True
+    )
+    assert rb"smile\u263a.jpg" in done.stdout
 
 
 def test_a_model_that_is_none_is_refused_in_one_line(

@@ -111,6 +111,15 @@ def test_old_temporary_files_are_swept_out_and_nothing_else(tmp_path):
     assert not [path for path in tmp_path.rglob("probe*")]
 
 
+def test_old_temporary_files_of_networks_are_swept_out(tmp_path):
+    old = tmp_path / "networks" / ".tagmix-0a.tmp"
+    old.parent.mkdir()
+    old.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    Cache(tmp_path).prepare()
+    assert not old.exists()
+
+
 def test_keys_tell_parts_apart():
     keys = {key_of("ab"), key_of("a", "b"), key_of("b", "a"), key_of(b"ab", b""), key_of("")}
     assert len(keys) == 5

@@ -250,6 +250,17 @@ def test_an_operator_of_chance_is_refused(tmp_path, kind):
     assert f"operator {kind}" in refusal(save_network(tmp_path, [node(kind, ["image"], "map")], ["map"], []))
 
 
+@pytest.mark.parametrize(("training", "refused"), [(True, True), (False, False)])
+def test_a_dropout_is_refused_unless_it_is_surely_switched_off(tmp_path, training, refused):
+    nodes = [node("Dropout", ["image", "half", "on"], "map")]
+    constants = [constant("half", np.float32(0.5)), constant("on", np.array(training))]
+    toml = save_network(tmp_path, nodes, ["map"], constants, picture=None)
+    if refused:
+        assert "operator Dropout" in refusal(toml)
+    else:
+        load_network(toml)
+
+
 def test_functions_that_call_each_other_are_refused_before_they_are_opened(tmp_path):
     toml = save_network(tmp_path)
     path = next(tmp_path.glob("*.onnx"))

@@ -99,6 +99,16 @@ def test_pictures_of_any_kind_have_rings_that_the_cache_accepts(name):
     assert total == pytest.approx(1, abs=1e-3)
 
 
+def test_no_region_of_a_tiny_picture_shrinks_to_a_line():
+    labels = segment(tiny_noise(), "ncuts", 40, min_share=0.01)
+    rings = rings_of(labels)
+    assert all(area_of(rings.polygons(n)) > 0 for n in range(labels.max() + 1))
+
+
+def tiny_noise():
+    return (np.random.default_rng(40166790).random((16, 13, 3)) * 255).astype(np.uint8)
+
+
 def test_a_thin_region_of_a_tiny_picture_keeps_its_inside():
     labels = np.array([[0, 0, 0, 0, 0], [0, 1, 2, 2, 0], [0, 3, 3, 3, 0]])
     rings = rings_of(labels)

@@ -267,6 +267,9 @@ LIES = {
     "odds of text": lambda f, a: odds(f).update(outside="even"),
     "no odds": lambda f, a: regions(f).pop("odds"),
     "background in the parameters": lambda f, a: f["parameters"].update(background=1),
+    "a sharpness of nothing": lambda f, a: scorer(f)["parameters"].update(sharpness=None),
+    "a sharpness below zero": lambda f, a: scorer(f)["parameters"].update(sharpness=-1e300),
+    "a sharpness beyond all floats": lambda f, a: scorer(f)["parameters"].update(sharpness=10**400),
     "evidence of a view that is not modelled": lambda f, a: f["learnt"]["evidence_"].append(["more", 0.1]),
 }
 

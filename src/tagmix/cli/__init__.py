@@ -1,5 +1,6 @@
 """The command line: one verb, one file. Errors are one line on stderr; nothing ends in a traceback."""
 
+import io
 import os
 import sys
 from difflib import get_close_matches
@@ -73,6 +74,8 @@ def run(arguments: list[str]) -> int:
     if sys.stdout is None:
         _say("there is no place to print to: stdout must not be closed")
         return FAILED
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that a terminal cannot show is no error
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status = tagmix.main(arguments, prog_name="tagmix", standalone_mode=False)
     except click.ClickException as error:

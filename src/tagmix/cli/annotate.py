@@ -1,8 +1,10 @@
 """tagmix annotate: tags for photos and for the regions in them."""
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -206,5 +208,10 @@ def _json(annotation: Annotation, regions: bool, top: int | None) -> str:
             }
             for region in annotation.regions
         ]
-    # A name that is not UTF-8 cannot be printed: it is escaped, as JSON allows.
-    return json.dumps(content, ensure_ascii=not str(annotation.source).isprintable())
+    # What cannot be printed in a name or a tag, or not on this terminal, is escaped, as JSON allows.
+    line = json.dumps(content, ensure_ascii=False)
+    return line if line.isprintable() and _is_utf8(sys.stdout) else json.dumps(content)
+
+
+def _is_utf8(stream: Any) -> bool:
+    return str(getattr(stream, "encoding", "")).lower().replace("-", "").startswith("utf8")

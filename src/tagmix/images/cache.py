@@ -57,7 +57,8 @@ class Cache:
         self._write(probe, {})
         with contextlib.suppress(OSError):  # another run may be doing the same
             probe.unlink()
-        for path in self.folder.glob("[0-9a-f][0-9a-f]/.tagmix-*.tmp"):
+        folders = ("[0-9a-f][0-9a-f]", "networks")
+        for path in [path for name in folders for path in self.folder.glob(f"{name}/.tagmix-*.tmp")]:
             with contextlib.suppress(OSError):
                 if time.time() - path.stat().st_mtime > LEFT_BEHIND:
                     path.unlink()

@@ -105,6 +105,7 @@ def _checked(content: bytes, settings: NetworkSettings, name: str) -> Any:
         raise NetworkError(
             f"the network {name} must be an ONNX file, but is not: export it again."
         ) from error
+    off = _switched_off(proto.graph, onnx)
     for message in _messages(proto):
         kind = message.DESCRIPTOR.name
         if kind == "TensorProto" and (message.data_location == EXTERNAL or len(message.external_data)):
@@ -117,7 +118,7 @@ def _checked(content: bytes, settings: NetworkSettings, name: str) -> Any:
                 f"the network {name} must run straight through, it has the operator {message.op_type}: "
                 "export it without loops."
             )
-        if kind == "NodeProto" and message.op_type in CHANCE:
+        if kind == "NodeProto" and (message.op_type in CHANCE or _drops_out(message, off)):
             raise NetworkError(
                 f"the network {name} must give the same output for the same picture, it has the operator "
                 f"{message.op_type}: export it for inference."
@@ -129,6 +130,23 @@ def _checked(content: bytes, settings: NetworkSettings, name: str) -> Any:
             )
     _expose(proto.graph, settings.outputs, name, onnx)
     return proto
+
+
+def _drops_out(node: Any, off: set[str]) -> bool:
+    """Return whether this is a Dropout in training mode, which is its third input."""
+    return node.op_type == "Dropout" and not {*node.input[2:]} <= off
+
+
+def _switched_off(graph: Any, onnx: Any) -> set[str]:
+    """Return the names of constants that are false, and no name: what leaves a Dropout without effect."""
+    constants = {tensor.name: tensor for tensor in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            constants |= {
+                name: own.t for name in node.output for own in node.attribute if own.name == "value"
+            }
+    flags = {name: own for name, own in constants.items() if own.data_type == onnx.TensorProto.BOOL}
+    return {""} | {name for name, own in flags.items() if not onnx.numpy_helper.to_array(own).any()}
 
 
 def _messages(proto: Any) -> Iterator[Any]:

@@ -55,11 +55,21 @@ def rings_of(labels: Labels) -> Rings:
     for tolerance in (TOLERANCE, 0.0):  # a thin region of a tiny picture may lose its inside
         found = outline(labels, tolerance)
         rings = [(region, ring) for region in sorted(found.rings) for ring in found.points(region)]
-        if all(len(ring) >= FEWEST for _, ring in rings):
+        if all(len(ring) >= FEWEST and area_of(ring) != 0 for _, ring in rings):
             break
     points = np.vstack([ring for _, ring in rings]) / (width, height)
     sizes = np.array([(region, len(ring)) for region, ring in rings])
     return Rings(np.rint(points * UNITS).astype(np.uint16), sizes.astype(np.uint32))
+
+
+def area_of(ring: NDArray[Any]) -> float:
+    """Return the area within a closed ring of points, negative if it runs clockwise.
+
+    >>> area_of(np.array([[0, 0], [2, 0], [2, 1], [0, 1]])), area_of(np.array([[0, 0], [1, 1], [2, 2]]))
+    (2.0, 0.0)
+    """
+    x, y = np.asarray(ring, dtype=np.float64).T
+    return float((x * np.roll(y, -1) - y * np.roll(x, -1)).sum() / 2)
 
 
 def are_rings(arrays: Arrays, n_regions: int) -> bool:

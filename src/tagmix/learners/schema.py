@@ -121,7 +121,7 @@ class Number(NamedTuple):
             raise ValueError(
                 f"{path:.60} must be a number from {self.low:g} to {self.high:g}, got {plain!r:.60}"
             )
-        return plain
+        return plain if self.whole else float(plain)  # NumPy has no integers beyond 64 bits
 
 
 class Dimension(NamedTuple):

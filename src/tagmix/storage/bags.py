@@ -87,5 +87,7 @@ def load_bags(contents: Contents, file: str) -> Bags:
 
 def _csr(arrays: Mapping[str, Any], name: str, shape: tuple[int, int]) -> Any:
     # Bags look at every index: those of a stranger may point outside.
-    parts = (arrays[f"{name}.data"], arrays[f"{name}.indices"], arrays[f"{name}.indptr"])
+    parts = data, indices, starts = tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
+    if indices.dtype.kind not in "iu" or starts.dtype.kind not in "iu" or starts[-1:].tolist() != [len(data)]:
+        raise ValueError(f"the indices of {name} must be whole numbers, and its rows must hold every entry")
     return csr_array(parts, shape=shape)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from tagmix import Bags, top_k_accuracy
-from tagmix.errors import ParameterError
+from tagmix.errors import BagsError, ParameterError
 from tagmix.learners.pictures.distances import reference_set_of
 from tagmix.learners.pictures.kernel_ridge import KernelRidge
 from tagmix.learners.pictures.ridge_fits import Tagging, by_landmarks, exact, left_out
@@ -216,3 +216,13 @@ def test_some_pictures_left_out_score_what_they_do_among_all(train, landmarks):
     all_of_them = ridge.left_out_scores(train, alone, alone)
     np.testing.assert_allclose(ridge.left_out_scores(train, rows, alone), all_of_them[rows], atol=1e-9)
     assert np.abs(all_of_them - ridge.decision_scores(train)).max() > 1e-3
+
+
+def test_embeddings_lost_to_rounding_are_refused_in_one_line():
+    rng = np.random.default_rng(0)
+    far = rng.normal(size=(400, 6)) + 1e12
+    tags = rng.random((100, 4)) < 0.4
+    tags[np.arange(100), rng.integers(0, 4, 100)] = True
+    bags = Bags({"a": far}, np.arange(101) * 4, tags)
+    with pytest.raises(BagsError, match="subtract their mean"):
+        KernelRidge().fit(bags)

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import LinAlgError
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from tagmix.arrays import Floats, Ints
 from tagmix.bags import Bags
+from tagmix.errors import BagsError
 from tagmix.evaluation.search import pattern_search
 from tagmix.learners.checks import check_choice, check_number
 from tagmix.learners.pictures.base import PictureLearner, accuracy
@@ -113,7 +115,13 @@ class KernelRidge(PictureLearner):
         landmarks = _sample_rows(len(reference), self.max_landmarks, rng)
         fit = exact if len(landmarks) == len(reference) else by_landmarks
         ridges = [ridge * factor for factor in RIDGES_AROUND]
-        fitted = fit(reference, tags, landmarks, weights, ridges)
+        try:
+            fitted = fit(reference, tags, landmarks, weights, ridges)
+        except LinAlgError as error:
+            raise BagsError(
+                "distances between pictures must be precise enough for a kernel, and rounding errors exceed "
+                "these: subtract their mean from embeddings that are far from 0."
+            ) from error
         # In the memory order of a stored file: products in another order differ in their last bits
         self.coefficients_ = np.ascontiguousarray(fitted.coefficients)
         self.ridge_, self.loo_accuracy_, self.leverages_, self.constants_ = fitted[1:]
@@ -143,8 +151,11 @@ class KernelRidge(PictureLearner):
             key = tuple(logs)
             if key not in tried:
                 kernel = np.exp(-np.tensordot((2.0 ** logs[:-1]).astype(np.float32), apart, axes=1))
-                scores = left_out(kernel, centred, 2.0 ** logs[-1])[1] + tags.means()
-                tried[key] = accuracy(scores, *truth)
+                try:
+                    scores = left_out(kernel, centred, 2.0 ** logs[-1])[1] + tags.means()
+                    tried[key] = accuracy(scores, *truth)
+                except LinAlgError:  # rounding errors of the distances exceed the ridge
+                    tried[key] = -np.inf
             return tried[key]
 
         directions = [np.append(np.ones(n_views), 0.0), np.append(np.zeros(n_views), 1.0)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, get_lapack_funcs, solve_triangular
+from scipy.linalg import LinAlgError, cho_solve, cholesky, get_lapack_funcs, solve_triangular
 from scipy.sparse import csr_array
 
 from tagmix.arrays import Counts, Floats, Ints
@@ -91,13 +91,21 @@ def exact(
     targets = np.column_stack([tags.targets(means) - means, moved])
     best: Fit | None = None
     for ridge in ridges:
-        alpha, scores, leverages = left_out(kernel, targets, ridge)
+        try:
+            alpha, scores, leverages = left_out(kernel, targets, ridge)
+        except LinAlgError:
+            continue
         reached = accuracy(scores[:, :n_tags] + means, *tags)
         if best is None or reached > best.accuracy:
             constants = _flat(moved - ridge * alpha[:, n_tags:])
             best = Fit(alpha[:, :n_tags], ridge, reached, leverages, constants)
+    return _found(best)
+
+
+def _found(best: Fit | None) -> Fit:
+    """Return a fit; LinAlgError if no ridge had one."""
     if best is None:
-        raise ValueError("at least one ridge is needed")
+        raise LinAlgError("no ridge is large enough")
     return best
 
 
@@ -140,9 +148,7 @@ def by_landmarks(
         if best is None or grade(n_hits, *tags) > best.accuracy:
             alpha = solve_triangular(root, slopes[:, :n_tags], lower=True, trans="T")
             best = Fit(alpha, ridge, grade(n_hits, *tags), leverages, _flat(constants))
-    if best is None:
-        raise ValueError("at least one ridge is needed")
-    return best
+    return _found(best)
 
 
 def _features(

@@ -7,6 +7,7 @@ import numpy as np
 
 from tagmix.arrays import Floats, Ints, is_sparse
 from tagmix.bags import Bags
+from tagmix.errors import BagsError
 from tagmix.learners.linear import CELLS, Features, features_of, hellinger, scaling_of, stack_rows
 from tagmix.learners.whole_pictures import pooled_views
 
@@ -69,6 +70,8 @@ def read_views(views: Mapping[str, Any]) -> list[str]:
     if any(is_sparse(views[name]) for name in names):
         return names
     widest = max(views[name].shape[1] for name in names)
+    if not widest:
+        raise BagsError(f"a scorer needs numbers of regions, got {names} of width 0: describe them.")
     return [name for name in names if views[name].shape[1] >= WIDE * widest]
 
 

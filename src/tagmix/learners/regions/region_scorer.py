@@ -13,7 +13,7 @@ from tagmix.bags import Bags
 from tagmix.evaluation.folds import Fold
 from tagmix.kernels.compiled.pooling import pool_regions, spread_slopes
 from tagmix.learners.base import RegionLearner
-from tagmix.learners.checks import check_number
+from tagmix.learners.checks import check_numbers
 from tagmix.learners.inputs import as_bags, check_vocabulary
 from tagmix.learners.linear import CELLS
 from tagmix.learners.linear_solver import Loss, minimise
@@ -36,6 +36,13 @@ TILT = 0.5
 SHARPER = 2.0
 # Regions of a picture, drawn at random, that the scorers of folds learn from.
 REGIONS_OF_FOLDS = 20
+BOUNDS = {
+    "ridge": (1e-9, 1e9, False),
+    "sharpness": (1e-6, 1e6, False),
+    "absent": (0, 0.5, False),
+    "tol": (1e-12, 1.0, False),
+    "max_iter": (1, 10**6, True),
+}
 
 
 class RegionScorer(RegionLearner):
@@ -104,11 +111,7 @@ class RegionScorer(RegionLearner):
         self.max_iter = max_iter
 
     def _fit(self, bags: Bags) -> None:
-        check_number("ridge", self.ridge, 1e-9, 1e9)
-        check_number("sharpness", self.sharpness, 1e-6, 1e6)
-        check_number("absent", self.absent, 0, 0.5)
-        check_number("tol", self.tol, 1e-12, 1.0)
-        check_number("max_iter", self.max_iter, 1, 10**6, whole=True)
+        check_numbers(self, BOUNDS)
         self._learn(self._prepared(bags), tag_counts(bags), targets_of(bags, self.absent))
 
     def fit_with_folds(
@@ -189,6 +192,7 @@ class RegionScorer(RegionLearner):
         return out
 
     def _check_state(self) -> None:
+        check_numbers(self, BOUNDS)
         width = sum(self.widths_.values()) + 1
         if self.weights_.shape != (width, len(self.tag_names_)):
             raise ValueError(f"weights_ must be {width} × {len(self.tag_names_)}, got {self.weights_.shape}")

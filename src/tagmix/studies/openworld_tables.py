@@ -31,7 +31,7 @@ POINTING_NOTE = (
 PICTURES_NOTE = (
     "P@1: share of pictures with tags whose first tag is right. mAP: average precision of each picture's "
     "tags, mean over pictures. Recall: of all true tags, at the threshold over all pairs at which .6 of the "
-    "tags shown are right. mAP of tags has no interval over pictures, and N+ one over tags."
+    "tags shown are right. mAP of tags has no interval; those of per-tag F1 and N+ are over tags."
 )
 REGION_COLUMNS = {
     "Right, free": "regions free",

@@ -1,11 +1,11 @@
 """Metrics with equal weight for every tag, with intervals: no quotients of sums over pictures.
 
-Per-tag F1 is drawn over pictures. N+ is drawn over tags: in a sample of pictures some tags never occur, and
-N+ of samples would be lower than that of all pictures.
+Intervals are over tags. In a sample of pictures rare tags never occur: N+ of samples would be lower than
+that of all pictures, and per-tag F1 higher.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -45,20 +45,19 @@ def balanced_cells(samples: Mapping[str, MethodSample], ours: str) -> dict[str, 
 
 
 def balanced_draws(record: Record, k: int, draws: int = FEWER) -> Balanced:
-    """Return per-tag F1 and N+ of a record, with bootstrap draws; F1 is over the tags that a draw has."""
+    """Return per-tag F1 and N+ of a record, with bootstrap draws of the tags that occur."""
     best = np.asarray(record.top, dtype=np.int64)[:, :k]
     hit = hit_matrix(record)[:, :k]
     rows = np.repeat(np.arange(len(best)), best.shape[1])
     shape = (len(best), len(record.tag_names))
     hits = csr_array((hit.ravel().astype(np.float64), (rows, best.ravel())), shape=shape)
     shown = csr_array((np.ones(best.size), (rows, best.ravel())), shape=shape)
-    times = _drawn(len(best), draws)
-    found, said, there = (_sums(times, matrix) for matrix in (hits, shown, record.truth))
-    n_tags = np.maximum((there > 0).sum(axis=1), 1)
-    precision = (_share(found, said) * (there > 0)).sum(axis=1) / n_tags
-    recall = _share(found, there).sum(axis=1) / n_tags
-    known = found[0][there[0] > 0] > 0
-    return Balanced(_share(2 * precision * recall, precision + recall), _drawn(len(known), draws) @ known)
+    found, said, there = (_sums(matrix) for matrix in (hits, shown, record.truth))
+    occurs = there > 0
+    times, n_tags = _drawn(int(occurs.sum()), draws), max(1, int(occurs.sum()))
+    precision = times @ _share(found, said)[occurs] / n_tags
+    recall = times @ _share(found, there)[occurs] / n_tags
+    return Balanced(_share(2 * precision * recall, precision + recall), times @ (found > 0)[occurs])
 
 
 def _drawn(n: int, draws: int) -> Floats:
@@ -66,9 +65,8 @@ def _drawn(n: int, draws: int) -> Floats:
     return np.vstack([np.ones((1, n)), *(picture_counts(n, draws) if n else ())])
 
 
-def _sums(times: Floats, matrix: Counts) -> Floats:
-    sums: Any = matrix.T @ times.T
-    return np.asarray(sums, dtype=np.float64).T
+def _sums(matrix: Counts) -> Floats:
+    return np.asarray(matrix.sum(axis=0), dtype=np.float64)
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

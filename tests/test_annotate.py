@@ -100,6 +100,15 @@ def test_a_tag_at_its_threshold_is_shown(album: Album, training: Training) -> No
     assert Annotator(annotator.describer, model).judge(bags)[1].all()
 
 
+def test_tags_are_judged_by_the_precision_that_is_asked_for(album: Album, training: Training) -> None:
+    annotator = training.annotator
+    bags = annotator.describer.transform(album).bags
+    p, shown = annotator.judge(bags, 0.3)
+    np.testing.assert_array_equal(p, annotator.model.predict_marginals(bags))
+    np.testing.assert_array_equal(shown, annotator.model.predict(bags, precision=0.3) > 0)
+    assert (shown != annotator.judge(bags)[1]).any()
+
+
 def test_photos_that_cannot_be_read_are_problems_in_their_place_in_every_chunk(
     album: Album, training: Training, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,27 @@ def test_a_region_that_is_mostly_none_has_no_tags_and_says_by_what_share(annotat
     assert all(len(region.tags) == 3 and region.none == 0 for region in sure)
 
 
+def test_regions_of_several_photos_have_their_own_tags_and_shares(
+    album: Album, training: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def growing(self: ContextEMM, bags: Bags) -> Iterator[Explained]:
+        for part in ContextEMM._explain(self, bags):
+            part.phi[:] *= np.linspace(0.1, 0.9, len(part.phi))[:, None]
+            yield part
+
+    monkeypatch.setattr(Doubting, "_explain", growing)
+    model = training.annotator.model
+    bags = training.annotator.describer.transform(album[:3]).bags
+    shares, best = model.predict_regions(bags), model.top_region_tags(bags, k=2)
+    found = training.annotator.annotate([item.image for item in album[:3]], region_k=2)
+    regions = [region for one in found for region in one.regions]  # type: ignore[union-attr]
+    assert len(regions) == bags.n_regions > bags.offsets[2] > bags.offsets[1] > 1
+    assert [region.none for region in regions] == pytest.approx(none_shares(shares).tolist())
+    for region, own, row in zip(regions, best, shares, strict=True):
+        assert [tag for tag, _ in region.tags] == [model.tag_names_[c] for c in own if c >= 0]
+        assert [share for _, share in region.tags] == pytest.approx([row[c] for c in own if c >= 0])
+
+
 def test_the_best_tag_may_hold_less_than_half_of_a_region_that_is_not_none(
     album: Album, training: Training, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -383,6 +383,50 @@ def test_the_scorer_reads_the_deep_map_and_regions_are_modelled_by_the_fine_one(
 
 
 @pytest.fixture
+def priors(monkeypatch):
+    """Return the list of what every prior of a fit says of its training pictures."""
+    seen, fit = [], context_emm.fit_prior
+
+    def watched(*how):
+        prior, of_training = fit(*how)
+        seen.append(of_training)
+        return prior, of_training
+
+    monkeypatch.setattr(context_emm, "fit_prior", watched)
+    return seen
+
+
+def test_regions_are_learnt_with_what_the_context_says_of_pictures_that_it_has_not_seen(
+    planted, priors, monkeypatch
+):
+    told, fit = [], context_emm.RegionTrainer.fit
+    monkeypatch.setattr(context_emm.RegionTrainer, "fit", lambda *how: told.append(how) or fit(*how))
+    bags = planted[0][:60]
+    model = ContextEMM(**KAPPA, memory_mb=3.0).fit(bags)
+    ((trainer, _, log_pi, *_),) = told
+    np.testing.assert_array_equal(log_pi, priors[0].log_pi)
+    assert np.abs(log_pi - log_expit(model.prior_.logits(bags))).max() > 0.1
+    assert trainer.memory == 3 * 2**20  # bytes
+
+
+def test_unknown_pairs_are_left_out_of_the_calibration_and_of_every_accuracy(planted, monkeypatch):
+    told, calibrate = [], context_emm.fit_calibration
+    monkeypatch.setattr(context_emm, "fit_calibration", lambda *how: told.append(how) or calibrate(*how))
+    bags = planted[0][:60]
+    unknown = np.random.default_rng(0).random((60, 9)) < 0.4
+    unknown[:, 0] = False
+    truth = bags.captions.toarray() * ~unknown
+    truth[truth.sum(axis=1) == 0, 0] = 1
+    model = ContextEMM(**KAPPA).fit(bags.with_tags(truth, bags.tag_names, unknown=unknown))
+    np.testing.assert_array_equal(told[0][4], ~unknown)
+    others = truth.sum(axis=0) - truth
+    assert model.frequency_accuracy_ == top_k_accuracy(truth, others, 4, unknown)
+    assert model.frequency_accuracy_ != top_k_accuracy(truth, others, 4)
+    p = calibrate(*told[0])[1]
+    assert model.accuracy_ == top_k_accuracy(truth, p, 4, unknown) != top_k_accuracy(truth, p, 4)
+
+
+@pytest.fixture
 def searches(monkeypatch):
     """Return the list of what every search for κ is given."""
     seen = []
@@ -397,7 +441,7 @@ def searches(monkeypatch):
 
 
 def test_kappa_is_chosen_on_some_pictures_of_many_none_of_which_was_trained_on(
-    planted, searches, monkeypatch
+    planted, searches, priors, monkeypatch
 ):
     monkeypatch.setattr(context_emm, "ENOUGH", 40)
     bags = planted[0][:100]
@@ -407,6 +451,12 @@ def test_kappa_is_chosen_on_some_pictures_of_many_none_of_which_was_trained_on(
     assert len(parts) == 3
     assert len(tested) == len(set(tested)) == 40
     assert max(bags.ids.index(name) for name in tested) > 60
+    (prior,) = priors
+    for part, (_, test), scorer in zip(parts, prior.folds, prior.scorers, strict=True):
+        assert part.scorer is scorer
+        assert set(part.test.ids) <= set(bags[test].ids)
+        rows = [bags.ids.index(name) for name in part.train.ids]
+        np.testing.assert_array_equal(part.log_prior, prior.log_pi[rows])
     for part in parts:
         assert not set(part.train.ids) & set(part.test.ids)
         assert set(part.train.ids) <= set(tested)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_expit
 
 import tagmix
 from tagmix import ContextEMM, ModelFileError, storage
@@ -46,6 +47,14 @@ def test_regions_that_show_none_of_the_tags_are_found(opened, fitted):
     best = fitted.top_region_tags(test)[:, 0]
     assert (best[truth == NONE] == -1).mean() > 0.9
     assert right(fitted, test, truth, captioned=True) > right(fitted, test, truth)
+
+
+def test_the_context_of_an_explanation_is_that_of_the_tags_without_the_background(opened, fitted):
+    test = opened[1][:3]
+    log_prior = log_expit(fitted.prior_.logits(test))
+    for c in (0, 3):
+        told = [why.context for why in fitted.explain(test, fitted.tag_names_[c])]
+        np.testing.assert_allclose(told, log_prior[:, c] - log_prior.mean(axis=1), rtol=1e-9)
 
 
 def test_with_shuffled_captions_they_are_named_no_better_than_none(opened):

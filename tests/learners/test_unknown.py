@@ -21,6 +21,7 @@ from tagmix.learners.pictures.distances import reference_set_of
 from tagmix.learners.pictures.knn import LEFT_OUT_FOLDS
 from tagmix.learners.pictures.ridge_fits import Tagging, by_landmarks, exact, left_out
 from tagmix.learners.rare_tags import rare_tag_weights_of
+from tagmix.learners.shown import level_thresholds, outcome_of
 from tagmix.learners.targets import Targets, targets_of
 from tagmix.learners.whole_pictures import whole_pictures
 
@@ -204,6 +205,19 @@ def test_no_fit_reads_what_is_unknown():
     loss, blind = (logistic_loss(Targets(y, known))(p, np.arange(4)) for y in (tags, turned))
     for one, other in zip(loss, blind, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_every_part_of_a_calibration_leaves_unknown_pairs_out():
+    feature, tags, known = uncertain(1, n=400)
+    tags = tags * known
+    found, p = fit_calibration([feature], tags, np.arange(len(tags)), 0, known)
+    assert (found.thresholds == precise_threshold(0.6, p, tags, known)).all()
+    np.testing.assert_array_equal(found.rare_tag_weights, rare_tag_weights_of(p, tags, 0, known))
+    np.testing.assert_array_equal(found.level_thresholds, level_thresholds(p, tags, known))
+    assert found.outcome == outcome_of(p, tags, found.thresholds, known)
+    assert not np.allclose(found.rare_tag_weights, rare_tag_weights_of(p, tags, 0))
+    assert not np.allclose(found.level_thresholds, level_thresholds(p, tags))
+    assert found.outcome.shown < outcome_of(p, tags, found.thresholds).shown
 
 
 def test_pictures_of_which_nothing_is_known_count_as_if_they_were_left_out():

@@ -167,6 +167,27 @@ def test_regions_of_an_open_caption_are_shared_by_its_tags_by_unknown_ones_and_b
     assert len(own) < bags.n_tags + background  # something was no candidate
 
 
+@pytest.mark.parametrize("background", [False, True])
+def test_odds_follow_from_the_weights_of_tags_in_and_outside_captions_and_from_what_they_hold(
+    open_captions, background
+):
+    bags, kinds, log_pi = open_captions
+    regions, settings = model(bags, 0.3, background=background, odds=Odds(1.0, 0.6))
+    shard = given.captioned_shard(bags, regions, log_pi)
+    S, entries = given.posterior_of_captions(shard, regions, settings).S, shard.entries
+    found = given._held(shard, regions, S)
+    assert found.regions.tolist() == np.diff(bags.offsets).tolist()
+    for n, kind in enumerate(kinds):
+        own = slice(entries.starts[n], entries.starts[n + 1])
+        for odds, total, held in (
+            (Odds(1.0, 0.0), found.inside[n], found.held_inside[n]),
+            (Odds(0.0, 1.0), found.outside[n], found.held_outside[n]),
+        ):
+            weights = weights_of_caption(kind, np.exp(log_pi[n]), odds, False)
+            assert total == pytest.approx(weights.sum())
+            assert held == pytest.approx(S[own][np.isin(entries.tags[own], np.flatnonzero(weights))].sum())
+
+
 def test_no_more_tags_outside_a_caption_are_candidates_than_the_five_most_expected():
     log_pi = np.log(np.linspace(0.1, 0.8, 9))[None]
     bags = Bags(np.ones((1, 2), int), [0, 1], tags=np.eye(9, dtype=int)[:1])

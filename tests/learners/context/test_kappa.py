@@ -171,4 +171,5 @@ def test_the_score_is_the_mean_over_the_pictures_of_all_parts_each_with_its_own_
     both = KappaSearch([part, other], TRAINER, ["told"]).score({"told": 0.1})
     assert scorers == [(part.scorer, kappa.MAX_ITER), (other.scorer, kappa.MAX_ITER)]
     alone = [KappaSearch([one], TRAINER, ["told"]).score({"told": 0.1}) for one in (part, other)]
+    assert KappaSearch([part], TRAINER._replace(max_iter=3), ["told"]).trainer.max_iter == 3
     assert both == pytest.approx((30 * alone[0] + 10 * alone[1]) / 40)

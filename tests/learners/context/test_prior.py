@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.special import log_expit
 
 from tagmix import Bags
 from tagmix.learners.base import TagLearner
 from tagmix.learners.context import prior
 from tagmix.learners.context.experts import cross_validated_scores
-from tagmix.learners.context.prior import fit_experts, fit_prior
-from tagmix.learners.logistic import fit_tag_logistic
+from tagmix.learners.context.prior import fit_experts, fit_prior, frequency_accuracy
+from tagmix.learners.logistic import cross_fitted, fit_tag_logistic
 from tagmix.learners.regions.region_scorer import RegionScorer
 from tagmix.learners.targets import targets_of
 
@@ -30,6 +31,17 @@ class Told(TagLearner):
     def fit_with_folds(self, bags, folds, report=None):
         self.fit(bags)
         return [self] * len(folds), bags.pictures["scores"].copy()
+
+
+class Remembers(TagLearner):
+    """Scores of 1 for the pictures that it has learnt from."""
+
+    def _fit(self, bags):
+        self.known_ = {row.tobytes() for row in bags.views["words"].toarray()}
+
+    def _scores(self, bags):
+        known = [row.tobytes() in self.known_ for row in bags.views["words"].toarray()]
+        return np.repeat(np.array(known, dtype=float)[:, None], bags.n_tags or N_TAGS, axis=1)
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +101,29 @@ def test_a_pool_of_some_pictures_is_fitted_to_the_scores_of_these(thrice, monkey
     np.testing.assert_allclose(found.pool.slopes, expected.slopes, rtol=1e-9)
 
 
+def test_a_pool_leaves_unknown_pairs_out(thrice):
+    bags, _ = thrice
+    unknown = (np.random.default_rng(1).random(bags.tags.shape) < 0.5) & (bags.tags.toarray() == 0)
+    own = bags.with_tags(bags.tags, bags.tag_names, unknown=unknown)
+    found, of_training = prior_of(Told(), own)
+    g, (y, known) = bags.pictures["scores"], targets_of(own)
+    features = [np.log(np.maximum(g, 1e-3)), g, g]
+    expected = fit_tag_logistic(features, y, known)
+    np.testing.assert_allclose(found.pool.logits(features), expected.logits(features), rtol=1e-9)
+    without = cross_fitted(features, y, of_training.folds, known)
+    np.testing.assert_allclose(of_training.logits, without, rtol=1e-9)
+
+
+def test_an_expert_has_not_heard_the_captions_of_duplicates_of_the_pictures_it_is_asked_about(
+    thrice, monkeypatch
+):
+    heard, pooled = [], prior.pool_features
+    monkeypatch.setattr(prior, "pool_features", lambda *how: heard.append(how[0]) or pooled(*how))
+    prior_of(Remembers(), thrice[0])
+    ((scores,),) = heard
+    assert not scores.any()
+
+
 def test_all_experts_together_hold_no_more_scores_than_allowed(thrice, monkeypatch):
     bags, _ = thrice
     monkeypatch.setattr(prior, "MOST_SCORES", 120 * N_TAGS)
@@ -112,6 +147,14 @@ def test_pictures_that_nobody_can_tell_apart_have_the_shares_of_their_tags(n):
     prior, held_out = prior_of("kernel", bags, RegionScorer())
     assert (held_out.logits.argmax(axis=1) == tags.argmax(axis=1)).mean() <= 0.5
     np.testing.assert_allclose(prior.logits(bags), 0.0, atol=0.2)
+
+
+def test_an_unknown_pair_is_neither_right_nor_wrong_in_the_accuracy_of_frequencies():
+    truth = np.array([[0, 1, 0], [1, 0, 0], [1, 1, 0]], dtype=float)
+    # The first tags are 0, 1 and 0, the last is right; 1 is the first if 0 is unknown of the first picture.
+    assert frequency_accuracy(truth) == pytest.approx(2 / (3 + 4))
+    unknown = csr_array(np.eye(1, 9).reshape(3, 3))
+    assert frequency_accuracy(truth, unknown) == pytest.approx(4 / (3 + 4))
 
 
 def test_asking_an_expert_by_folds_leaves_it_fitted_to_all_pictures(thrice):

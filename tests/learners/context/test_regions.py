@@ -20,6 +20,13 @@ class NoScores:
         return np.zeros((views["words"].shape[0], N_TAGS))
 
 
+class Counts:
+    """A scorer that takes the first words for tags."""
+
+    def score_regions(self, views):
+        return views["words"][:, :N_TAGS].toarray().astype(float)
+
+
 @pytest.fixture(scope="module")
 def opened(sampled):
     """Pictures half of whose regions show none of the tags."""
@@ -31,18 +38,21 @@ def trainer(memory=1e6, background=True, **how):
 
 
 def trained(bags, own, monitor=None):
-    log_pi = np.log(np.full((len(bags), N_TAGS), bags.captions.nnz / len(bags) / N_TAGS))
-    return own.fit(bags, log_pi, NoScores(), monitor)
+    return own.fit(bags, expected(bags), NoScores(), monitor)
+
+
+def expected(bags):
+    return np.log(np.full((len(bags), N_TAGS), bags.captions.nnz / len(bags) / N_TAGS))
 
 
 def test_odds_with_a_background_are_those_of_em_times_a_factor(opened, monkeypatch):
     model = trained(opened, trainer())
+    without = trained(opened, trainer(background=False))
+    assert without.odds.inside == 1.0
     monkeypatch.setattr(regions, "ODDS_FACTOR", 1.0)
     plain = trained(opened, trainer())
     assert model.background
     np.testing.assert_allclose(model.odds, np.e * np.array(plain.odds), rtol=1e-12)
-    without = trained(opened, trainer(background=False))
-    assert without.odds.inside == 1.0
 
 
 def test_a_background_of_less_than_a_quarter_is_left_out_and_the_model_trained_without_it(sampled):
@@ -56,6 +66,17 @@ def test_a_background_of_less_than_a_quarter_is_left_out_and_the_model_trained_w
     assert monitor.converged
 
 
+def test_a_background_is_judged_by_the_share_of_the_regions_that_it_holds(opened, monkeypatch):
+    monkeypatch.setattr(regions, "ODDS_FACTOR", 1.0)
+    model = trained(opened, trainer())
+    shard = given.captioned_shard(opened, model, expected(opened))
+    S = given.posterior_of_captions(shard, model, trainer().settings).S
+    share = S[shard.entries.tags == N_TAGS].sum() / opened.n_regions
+    for smallest, kept in ((0.99 * share, True), (1.01 * share, False)):
+        monkeypatch.setattr(regions, "SMALLEST_BACKGROUND", smallest)
+        assert trained(opened, trainer()).background is kept
+
+
 def test_shards_change_nothing_but_rounding(opened):
     whole, parts = trained(opened, trainer()), trained(opened, trainer(memory=1e4))
     assert trainer(memory=1e4).shard_size(opened) < opened.n_regions / 3
@@ -63,12 +84,13 @@ def test_shards_change_nothing_but_rounding(opened):
     np.testing.assert_allclose(parts.odds, whole.odds, rtol=1e-6)
 
 
-def test_em_starts_from_regions_split_by_shares_half_of_them_background(opened, monkeypatch):
+@pytest.mark.parametrize("scorer", [NoScores(), Counts()])
+def test_em_starts_from_regions_split_by_shares_half_of_them_background(opened, monkeypatch, scorer):
     started = []
     step = given.em_step
     monkeypatch.setattr(regions, "em_step", lambda model, *how: started.append(model) or step(model, *how))
     log_pi = np.full((len(opened), N_TAGS), -100.0)  # as if no tag were expected outside captions
-    trainer().fit(opened, log_pi, NoScores())
+    trainer().fit(opened, log_pi, scorer)
     first, counts = started[0], opened.views["words"].toarray()
     tags, a = opened.captions.toarray(), first.odds.inside
     assert a * opened.captions.nnz / len(opened) == pytest.approx(1.0)

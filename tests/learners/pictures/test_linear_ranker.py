@@ -10,8 +10,10 @@ from tagmix import Bags, storage
 from tagmix.errors import BagsError, ModelFileError, ParameterError
 from tagmix.learners import CandidateEM, MaxPooling, NaiveRegions, linear_solver, serialise
 from tagmix.learners.linear import Features, features_of, pooled_views, scaling_of
+from tagmix.learners.linear_solver import logistic_loss
 from tagmix.learners.pictures import linear_ranker
 from tagmix.learners.pictures.linear_ranker import LinearRanker
+from tagmix.learners.targets import Targets
 
 
 def with_embedding(bags, seed=0):
@@ -109,6 +111,34 @@ def test_every_column_is_minimised_as_if_it_were_alone():
             features, loss_of(tags[:, [c]]), np.zeros((5, 1)), tol=np.full(1, 1e-9), **how
         )
         np.testing.assert_allclose(together[:, [c]], alone, atol=1e-7)
+
+
+def test_a_column_keeps_its_own_curvature_when_others_have_ended():
+    rng = np.random.default_rng(0)
+    features = Features([rng.normal(size=(30, 4)) * [1, 2, 3, 4]])
+    tags = (rng.random((30, 2)) < 0.4).astype(float)
+    inverse = rng.uniform(0.01, 0.1, (5, 2))
+    how = {"ridge": 0.3, "max_iter": 3}
+    both, _ = linear_solver.minimise(
+        features, logistic_loss(Targets(tags, None)), np.zeros((5, 2)), tol=np.array([1e9, 1e-9]),
+        inverse=inverse, **how,
+    )  # fmt: skip
+    alone, _ = linear_solver.minimise(
+        features, logistic_loss(Targets(tags[:, 1:], None)), np.zeros((5, 1)), tol=np.full(1, 1e-9),
+        inverse=inverse[:, 1:], **how,
+    )  # fmt: skip
+    assert not both[:, 0].any()
+    np.testing.assert_allclose(both[:, 1:], alone, rtol=1e-9)
+
+
+def test_a_step_that_would_ascend_becomes_one_along_the_gradient():
+    features, loss = Features([np.eye(2)]), logistic_loss(Targets(np.array([[1.0], [0.0]]), None))
+    state = linear_solver._begin(features, loss, np.zeros((3, 1)), np.arange(1), 1.0, None)
+    along = state.gradient / np.linalg.norm(state.gradient)
+    state.pairs.append((along, -along, np.array([-1.0])))  # as rounding could make it
+    assert (linear_solver._direction(state) * state.gradient).sum() > 0
+    after = linear_solver._step(features, loss, state, 1.0, np.zeros((3, 1)))
+    assert after.value < state.value
 
 
 def test_planted_tags_are_found_and_shuffled_ones_are_not(train, test):

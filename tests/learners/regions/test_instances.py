@@ -155,8 +155,12 @@ def test_scales_come_from_evenly_spaced_pictures(monkeypatch):
 
 def test_scores_without_features_are_those_of_the_features():
     rng = np.random.default_rng(3)
-    views = {"fine": rng.normal(5, 2, (7, 3)).astype(np.float32), "deep": rng.normal(-1, 0.1, (7, 2))}
-    weights = rng.normal(size=(6, 4))
+    views = {
+        "fine": rng.normal(5, 2, (7, 3)).astype(np.float32),
+        "deep": rng.normal(-1, 0.1, (7, 2)),
+        "other": rng.normal(2, 1, (7, 4)),
+    }
+    weights = rng.normal(size=(10, 4))
     scaling = scaling_of_all(views)
     expected = features_of(views, scaling).scores(weights)
     np.testing.assert_allclose(scores_of(views, scaling, weights), expected, rtol=1e-9)

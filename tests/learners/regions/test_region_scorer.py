@@ -121,6 +121,15 @@ def test_at_the_end_no_gradient_exceeds_its_tags_share_of_the_tolerance():
         assert (np.abs(gradient).max(axis=0) <= 0.0101 * (1 + n)).all()
 
 
+@pytest.mark.parametrize("kind", ["words", "embeddings"])
+def test_a_tag_of_every_picture_is_given_to_every_picture(kind):
+    bags, _ = tiny(kind)
+    always = np.column_stack([np.ones(6, dtype=int), TAGS])
+    scores = RegionScorer().fit(bags.with_tags(always)).decision_scores(bags)
+    assert np.isfinite(scores).all()
+    assert (scores[:, 0] > 1).all()
+
+
 def test_a_state_with_embeddings_and_words_is_refused():
     maps = {"one": np.random.default_rng(0).random((11, 3)), "other": np.ones((11, 3))}
     learner = RegionScorer().fit(Bags(maps, OFFSETS, TAGS))

@@ -288,6 +288,7 @@ def test_a_missing_or_an_unknown_field_is_refused(file, where):
         (("probabilities", "shown", 0), [1, 1]),
         (("probabilities", "more"), 1),
         (("probabilities", "levels", 0, "right"), 2),  # of one that is shown
+        (("probabilities", "levels", 0), dict(asked=0.5, shown=6, expected=3.0, right=4, none=0)),  # of three
         (("probabilities", "levels", 0, "none"), 3),
         (("probabilities", "levels", 0, "expected"), 1.5),
         (("probabilities", "levels", 0, "asked"), 1.0),
@@ -302,6 +303,11 @@ def test_a_missing_or_an_unknown_field_is_refused(file, where):
 def test_numbers_that_do_not_fit_together_are_refused(file, where, value):
     changed(file, *where, to=value)
     refused(file)
+
+
+def test_a_sum_of_probabilities_may_be_rounded_up():
+    assert Level(0.5, 3, 3.0000000000000004, 2, 1).fits(4, 5)
+    assert not Level(0.5, 3, 3.001, 2, 1).fits(4, 5)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])

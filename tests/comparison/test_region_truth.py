@@ -97,6 +97,12 @@ def test_a_region_is_none_of_the_tags_where_no_box_holds_more_than_half_of_it(tm
     assert truth.inside == [(1, "sea")]
 
 
+def test_regions_of_a_picture_without_mask_and_boxes_are_unknown_and_not_none(album):
+    truth = picture_truth(album, with_boxes(album), THREE)
+    assert truth.tags == [""] * 3
+    assert (truth.placed, truth.inside, truth.near) == ([], [], [])
+
+
 def test_a_region_points_at_a_box_from_at_most_fifteen_pixels_away(tmp_path, album):
     for left, near in ((22, True), (23, False)):  # the middle of the first region is column 7
         truth = picture_truth(album, with_boxes(album, ("sky", (left, 0, 4, 36))), THREE)

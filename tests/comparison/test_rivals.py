@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from tagmix import Bags
-from tagmix.comparison import stacks
+from tagmix.comparison import rivals, stacks
 from tagmix.comparison.measure import probabilities_of
 from tagmix.comparison.methods import RIVALS, method_of, views_read
 from tagmix.comparison.rivals import (
@@ -129,15 +129,18 @@ def test_cam_without_a_picture_view_reads_the_mean_of_the_regions(train):
         CAM().fit(words)
 
 
-def test_cam_chooses_the_ridge_with_the_smallest_error_on_left_out_pictures(train):
+def test_cam_chooses_the_ridge_of_the_smallest_error_on_left_out_pictures_and_is_calibrated_on_them(
+    train, monkeypatch
+):
     """Here by fits without each picture."""
-    part = train[:30]
+    part, told, calibrate = train[:30], [], rivals.fit_calibration
+    monkeypatch.setattr(rivals, "fit_calibration", lambda *how: told.append(how[0]) or calibrate(*how))
     cam = CAM().fit(part)
     features = cam._scaled(np.asarray(part.pictures["pooled"]))
     tags, kernel = part.captions.toarray(), features @ features.T + CONSTANT
-    errors = {}
+    errors, left_out = {}, {}
     for ridge in RIDGES:
-        scores = np.empty(tags.shape)
+        left_out[ridge] = scores = np.empty(tags.shape)
         for i in range(30):
             others = np.delete(np.arange(30), i)
             inner = kernel[np.ix_(others, others)] + ridge * np.eye(29)
@@ -145,6 +148,8 @@ def test_cam_chooses_the_ridge_with_the_smallest_error_on_left_out_pictures(trai
         errors[ridge] = ((scores - tags) ** 2).sum()
     assert errors[cam.ridge_] == min(errors.values()) < max(errors.values())
     assert cam.ridge_ not in (RIDGES[0], RIDGES[-1])
+    ((found,),) = told
+    np.testing.assert_allclose(found, left_out[cam.ridge_], atol=1e-6)
 
 
 def test_the_scorers_ridge_is_that_of_the_smallest_log_loss_of_unseen_captions(train, monkeypatch):
@@ -215,6 +220,31 @@ def test_a_stack_scores_pictures_by_five_folds_or_two_of_many_at_the_ridge_of_al
 def test_the_stack_holds_all_rivals_on_pictures():
     names = [type(ranker).__name__ for ranker in Stack()._rankers()]
     assert names == ["KernelRidge", "KNN", "TagProp", "TwoPassKNN", "LinearRanker", "MaxPooling"]
+
+
+def test_no_fold_of_a_rival_separates_duplicates(train, monkeypatch):
+    told = []
+    for module, name, place in (
+        (rivals, "fit_calibration", 2), (stacks, "fit_calibration", 2), (stacks, "cross_validated_scores", 4)
+    ):  # fmt: skip
+        plain = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *how, own=plain, at=place: told.append(how[at].tolist()) or own(*how)
+        )
+    twice = Bags.concat([train[:30], train[:30]])
+    CAM().fit(twice)
+    CalibratedKernelRidge().fit(twice)
+    assert len(told) == 3
+    for groups in told:
+        assert groups[:30] == groups[30:]
+        assert len(set(groups)) == 30
+    folds, path = [], MaxPoolingZero._path
+    monkeypatch.setattr(MaxPoolingZero, "_path", lambda self, *two: folds.append(two) or path(self, *two))
+    MaxPoolingZero().fit(twice)
+    assert len(folds) == 3
+    for fold in folds:
+        fitted, asked = ({row.tobytes() for row in bags.views["head"]} for bags in fold)
+        assert not fitted & asked
 
 
 def test_rivals_read_regions_and_pictures(train):

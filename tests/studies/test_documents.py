@@ -45,6 +45,15 @@ def test_scores_claims_regions_ablation_and_published_figures_have_tables(tmp_pa
     assert "![figure2: Corel5k, SIFT words](figures/figure2.svg)" in text
 
 
+def test_figures_are_of_the_papers_data_sets_wherever_these_stand(tmp_path):
+    made = compared(data="album", regions=True) + compared(data="corel5k")
+    (path,) = write_documents(tmp_path, made + compared(data="msrc_v2", regions=True))
+    text = path.read_text(encoding="utf-8")
+    assert text.index("## album") < text.index("## Corel5k")
+    assert "![figure2: Corel5k, SIFT words]" in text
+    assert "![figure3: MSRC v2, SIFT words]" in text
+
+
 def test_the_commits_of_records_are_named():
     first, second, *_ = compared()
     made = [replace(first, provenance={"commit": "b"}), replace(second, provenance={"commit": None})]

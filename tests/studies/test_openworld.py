@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy.sparse import csr_array
 
 from tagmix.comparison.parts import Places, load_part, save_parts
 from tagmix.comparison.region_truth import picture_truth, see
-from tagmix.comparison.variations import STUFF
+from tagmix.comparison.variations import STUFF, apply_variation
 from tagmix.datasets import Album, Item, open_album
 from tagmix.errors import AlbumError
 from tagmix.evaluation.metrics import n_plus, per_tag_f1
@@ -109,6 +110,17 @@ def test_a_variation_is_made_anew_only_where_its_data_changed(tmp_path):
     assert made({"objects": True}) > second
 
 
+def test_each_part_is_varied_and_the_pictures_that_could_not_be_read_are_still_named(tmp_path):
+    first, second = planted_part(10, 4), planted_part(8, 3)
+    data = save_parts(tmp_path, "a_open", [first, second], "mark", ["a.jpg is no picture"])
+    varied = varied_set(tmp_path, data, "a_open_few", {"tags": 3})
+    for i, part in enumerate((first, second)):
+        own, expected = load_part(tmp_path, "a_open_few", i), apply_variation(part, {"tags": 3})
+        assert own.train.captions.toarray().tolist() == expected.train.captions.toarray().tolist()
+    assert varied.problems == data.problems
+    assert len(varied.problems) == 1
+
+
 def test_methods_for_words_and_for_maps_run_where_there_are_any():
     def methods(views, *, known=True):
         return [task.method for task in open_tasks(data_set("a_open", views, knows_regions=known))]
@@ -174,9 +186,49 @@ def test_the_tables_have_each_metric_and_what_ours_gains():
     assert "≈" not in none.small
     assert {line.name for line in tables["Pictures"].lines} >= {"Kernel ridge", "Always none"}
     assert tables["Pictures"].heads[2:5] == ["P@1", "mAP", "Recall at precision .6"]
+    balanced = balanced_cells(group.whole, "ContextEMM")
+    for line, name in zip(tables["Pictures"].lines, ("ContextEMM", "KernelRidge", "AlwaysNone"), strict=True):
+        assert list(line.cells[-2:]) == list(balanced[name])
+    assert balanced["ContextEMM"] != balanced["AlwaysNone"]
     facts = facts_of(group)
     assert f"{none.text} of the regions are none of the tags." in facts
     assert "Pointing can reach" in facts
+
+
+SHARES = {
+    "first": 0.91, "map": 0.92, "recall": 0.93,
+    "regions free": 0.11, "regions captioned": 0.12, "f1 free": 0.13, "f1 captioned": 0.14,
+    "inside free": 0.21, "inside captioned": 0.22, "near free": 0.23, "near captioned": 0.24,
+    "covered free": 0.25, "covered captioned": 0.26,
+    "missed": 0.31, "inside any": 0.32, "near any": 0.33,
+}  # fmt: skip
+
+
+def with_shares(records):
+    n = len(records[0].ids)
+    terms = {name: [[share] * n, [1.0] * n] for name, share in SHARES.items()}
+    return [replace(record, terms=terms) for record in records]
+
+
+def test_every_column_and_every_fact_has_its_own_metric():
+    (group,) = open_groups(groups(with_shares(opened()), title_of))
+    found = {
+        title: {head: cell.text for head, cell in zip(table.heads[1:], table.lines[0].cells, strict=True)}
+        for title, _, table in open_tables(group)
+    }
+    assert found["Regions"] == {
+        "Right, free": "0.110", "Right, captioned": "0.120", "F1, free": "0.130", "F1, captioned": "0.140"
+    }  # fmt: skip
+    assert found["Pointing"] == {
+        "Inside, free": "0.210", "Inside, captioned": "0.220", "15 pixels, free": "0.230",
+        "15 pixels, captioned": "0.240", "Covered": "0.260",
+    }  # fmt: skip
+    pictures = [found["Pictures"][head] for head in ("P@1", "mAP", "Recall at precision .6")]
+    assert pictures == ["0.910", "0.920", "0.930"]
+    facts = facts_of(group)
+    assert "0.310 of the regions with a tag have one that the caption lacks." in facts
+    assert "0.110 of the regions are none of the tags." in facts
+    assert "Pointing can reach 0.320 of the pairs, 0.330 within 15 pixels." in facts
 
 
 def test_the_page_and_the_document_have_the_same_tables(tmp_path):
@@ -194,6 +246,9 @@ def test_the_page_and_the_document_have_the_same_tables(tmp_path):
         "### Pointing",
         "### Pictures",
     ]
+    write_documents(tmp_path, [*with_shares(opened()), *opened("msrc_v2_open")])
+    text = path.read_text(encoding="utf-8")
+    assert text.count("0.310 of the regions with a tag have one that the caption lacks.") == 1
     both = write_documents(tmp_path, [*opened(), *compared(data="corel5k")])
     assert [path.name for path in both] == ["tables.md", "openworld.md"]
     assert "open world" not in both[0].read_text(encoding="utf-8").casefold()
@@ -203,6 +258,11 @@ def test_the_page_and_the_document_have_the_same_tables(tmp_path):
 def test_a_metric_that_one_record_lacks_is_not_shown():
     (group,) = groups([replace(record, terms={}) for record in opened()], title_of)
     assert open_tables(group) == []
+    whole, *_ = opened()
+    draws = SimpleNamespace(units={0: [whole, whole], 1: [whole, replace(whole, terms={})]})
+    assert terms_of(draws, "map") is None
+    draws.units[1].pop()
+    assert terms_of(draws, "map").keys() == {0, 1}
 
 
 def test_the_first_draw_of_balanced_metrics_is_the_metric():

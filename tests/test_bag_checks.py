@@ -33,9 +33,11 @@ def with_value(value, dtype=np.float64):
     [
         (with_value(-1, int), r"'words' must not be negative, got -1 in region 1: .*embeddings"),
         (csr_array(with_value(-0.5)), r"must not be negative, got -0.5 in region 1"),
+        (np.diag([1, 1, -2]), r"must not be negative, got -2 in region 2"),
         (csr_array(with_value(np.nan)), r"must hold finite numbers, got nan \(1 such\): remove or repair"),
         (csr_array(with_value(np.inf)), r"must hold finite numbers, got inf"),
         (with_value(np.nan), r"must hold finite numbers, got nan"),
+        (with_value(-2e15), r"'words' must hold numbers of at most 1e\+15, got 2e\+15: repair or rescale it"),
         (ONE.astype(object), r"matrix of numbers, got 2 dimension\(s\) of object: pass regions × words"),
         ([["a", "b"]] * 3, r"matrix of numbers, got 2 dimension\(s\) of <U1"),
         (ONE.astype(complex), r"matrix of numbers, got 2 dimension\(s\) of complex128"),

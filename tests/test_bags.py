@@ -67,6 +67,7 @@ def test_bags_are_sliced_as_lists_are(pictures, data):
     slices = data.draw(st.slices(n))
     assert pictures_in(bags[slices]) == pictures[slices]
     assert pictures_in(bags[slices, ...]) == pictures[slices]
+    assert pictures_in(bags[::-1]) == pictures[::-1]
     mask = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
     kept = [i for i in range(n) if mask[i]]
     assert pictures_in(bags[np.array(mask, dtype=bool)]) == [pictures[i] for i in kept]

@@ -104,6 +104,11 @@ def test_a_threshold_below_imprecise_places_may_be_precise_again():
     assert recall_at_precision(tags, scores, 0.8) == 0.0
 
 
+def test_recall_of_scores_that_are_no_numbers_is_refused():
+    with pytest.raises(ParameterError, match="scores must be numbers, got nan"):
+        recall_at_precision(np.array([[1, 0]]), np.array([[np.nan, 0.1]]))
+
+
 def test_recall_is_of_the_tags_given_in_all_pictures():
     parts = recall_parts(np.array([[1, 1], [0, 1], [0, 0]]), np.array([[0.9, 0.1], [0.3, 0.8], [0.2, 0.3]]))
     assert (parts.gain.tolist(), parts.weight.tolist()) == ([1.0, 1.0, 0.0], [2.0, 1.0, 0.0])

@@ -109,6 +109,13 @@ def tiny_noise():
     return (np.random.default_rng(40166790).random((16, 13, 3)) * 255).astype(np.uint8)
 
 
+def test_rings_out_of_order_or_of_other_numbers_are_not_those_of_a_picture():
+    points, sizes = rings_of(np.array([[0, 0, 1, 1], [0, 0, 1, 1]]))
+    assert are_rings({"points": points, "sizes": sizes}, 2)
+    for wrong in (sizes[::-1], sizes[:1], sizes + np.uint32([0, 1]), sizes - np.uint32([0, 1])):
+        assert not are_rings({"points": points, "sizes": wrong}, 2)
+
+
 def test_a_thin_region_of_a_tiny_picture_keeps_its_inside():
     labels = np.array([[0, 0, 0, 0, 0], [0, 1, 2, 2, 0], [0, 3, 3, 3, 0]])
     rings = rings_of(labels)

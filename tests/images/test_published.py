@@ -62,6 +62,13 @@ def test_a_network_of_other_weights_than_the_reference_is_refused(tensor):
         compare(build(changed, LITE2.stages, "x"), weights, LITE2)
 
 
+def test_a_network_whose_numbers_are_all_too_low_is_refused():
+    weights = read_weights(weights_of(LITE2))
+    lower = {**weights, "_fc.bias": weights["_fc.bias"] - 1}
+    with pytest.raises(NetworkError, match="converted with an error: its logits differs"):
+        compare(build(lower, LITE2.stages, "x"), weights, LITE2)
+
+
 def test_weights_that_were_changed_are_refused(tmp_path, monkeypatch):
     (tmp_path / "weights.pth").write_bytes(b"changed")
     monkeypatch.setattr(published, "_file", lambda _: tmp_path / "weights.pth")

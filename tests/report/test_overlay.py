@@ -124,6 +124,10 @@ def test_the_corners_of_the_picture_stay():
     assert points == {(0, 0), (9, 0), (0, 6), (9, 6)}
 
 
+def test_a_point_beyond_the_ends_of_a_chord_stays():
+    assert simplify(np.array([[0.0, 0.0], [5.0, 0.0], [2.0, 0.0]]), 1.0).tolist() == [[0, 0], [5, 0], [2, 0]]
+
+
 def test_smoothing_moves_neither_end_and_straightens_stairs():
     stairs = tuple((k // 2 + k % 2, k // 2) for k in range(21))
     smoothed = smooth(stairs, 4)

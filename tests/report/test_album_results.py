@@ -6,7 +6,7 @@ from PIL import Image
 
 from tagmix import EMM, Bags, Describer
 from tagmix.annotate import train
-from tagmix.comparison.region_truth import Seen, region_tags, see
+from tagmix.comparison.region_truth import Seen, region_tags, visible_tags, see
 from tagmix.datasets import Album, Item, open_album
 from tagmix.datasets.items import TrueRegion
 from tagmix.datasets.scenes import draw_album
@@ -36,6 +36,7 @@ def test_a_region_is_named_by_most_of_its_pixels_and_those_nobody_named_count(tm
     labels[3, 5:] = 2
     seen = Seen(np.zeros((4, 10, 3), np.uint8), labels)
     assert region_tags(album, item, seen) == ["sky", named, ""]
+    assert sorted(visible_tags(album, item, seen)) == ["sea", "sky"]
 
 
 def test_pictures_are_seen_as_they_were_described(journey):
@@ -98,6 +99,7 @@ def test_cases_join_what_was_found_with_what_is_true(journey):
         assert case.annotation.source == item.image
         assert case.image.shape[:2] == case.labels.shape
         assert len(case.truth) == len(case.annotation.regions) == case.labels.max() + 1
+        assert {tag for tag in case.truth if tag} <= {*case.visible}
 
 
 def test_the_looks_of_a_tag_are_patches_of_pictures_that_carry_it(journey):

@@ -74,6 +74,12 @@ def region_tags(album: Album, item: Item, seen: Seen) -> list[str]:
     return [truth.names[c] if c else UNKNOWN_TAG for c in counts.argmax(axis=1)]
 
 
+def visible_tags(album: Album, item: Item, seen: Seen) -> list[str]:
+    """Return the tags that at least one pixel of the picture is known to show."""
+    truth = album.region_truth(item, seen.image.shape)
+    return [truth.names[c] for c in np.unique(truth.labels) if c]
+
+
 def _boxed_tags(inside: list[tuple[int, str]], n_regions: int) -> list[str | None]:
     """Return the tag of the smallest box that holds more than half of each region, else ``NO_TAG``.
 

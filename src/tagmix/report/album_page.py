@@ -169,8 +169,8 @@ def _ranked(case: Case) -> str:
 
 
 def _omitted(case: Case) -> set[str]:
-    """Return the tags that regions of the picture show and its caption lacks, as far as is known."""
-    return {tag for tag in case.truth if tag} - {*case.caption}
+    """Return the tags that the picture is known to show and its caption lacks."""
+    return {*case.visible} - {*case.caption}
 
 
 def _caption(case: Case, found: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tagmix.annotate import Annotation, Annotator, Training
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
-from tagmix.comparison.region_truth import Seen, region_tags, see
+from tagmix.comparison.region_truth import Seen, region_tags, see, visible_tags
 from tagmix.datasets import Album, Item
 from tagmix.evaluation.metrics import default_k, top_k_accuracy, top_k_ceiling
 from tagmix.images.sources import Problem
@@ -30,7 +30,8 @@ class Score(NamedTuple):
 class Case(NamedTuple):
     """One test picture: its pixels, the region of each, the annotation and the truth.
 
-    ``truth`` has the majority tag of each region's pixels, empty if unknown.
+    ``truth`` has the majority tag of each region's pixels, empty if unknown; ``visible`` are the tags of any
+    pixel.
     """
 
     annotation: Annotation
@@ -38,6 +39,7 @@ class Case(NamedTuple):
     image: RGB
     labels: NDArray[np.integer]
     truth: Sequence[str]
+    visible: Sequence[str] = ()
 
 
 class TagPatches(NamedTuple):
@@ -143,7 +145,8 @@ def cases_of(annotator: Annotator, album: Album, items: Sequence[Item]) -> list[
         item = by_place[Path(annotation.source)]
         seen: Seen = see(item.image, annotator.describer.config)
         caption = [tag for tag in item.tags if tag in known]
-        cases.append(Case(annotation, caption, seen.image, seen.labels, region_tags(album, item, seen)))
+        truth, visible = region_tags(album, item, seen), visible_tags(album, item, seen)
+        cases.append(Case(annotation, caption, seen.image, seen.labels, truth, visible))
     return cases
 
 

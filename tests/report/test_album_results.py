@@ -6,7 +6,7 @@ from PIL import Image
 
 from tagmix import EMM, Bags, Describer
 from tagmix.annotate import train
-from tagmix.comparison.region_truth import Seen, region_tags, visible_tags, see
+from tagmix.comparison.region_truth import Seen, region_tags, see, visible_tags
 from tagmix.datasets import Album, Item, open_album
 from tagmix.datasets.items import TrueRegion
 from tagmix.datasets.scenes import draw_album

@@ -32,8 +32,8 @@ def test_each_precision_has_what_was_expected_and_what_was_achieved_in_all_folds
 
 def test_models_that_do_not_reach_a_precision_are_counted():
     text = level_table(MethodSample("EMM_calibrated", (FIRST, SECOND)))
-    assert text.count("out of reach of 1 model ") + text.count("out of reach of 1 model<") == 1
-    assert text.count("out of reach of 2 models") == 3
+    assert text.count("not reached by 1 model, left out") == 1
+    assert text.count("not reached by 2 models, left out") == 3
 
 
 @pytest.mark.parametrize("records", [FOLDS, [replace(FOLDS[0], probabilities=None)]])

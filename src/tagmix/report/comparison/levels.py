@@ -43,7 +43,7 @@ def _reached(sample: MethodSample, asked: float) -> Reached:
 
 
 def _unreached(n_models: int) -> str:
-    return f"out of reach of {n_models} model{'s' * (n_models > 1)}" if n_models else ""
+    return f"not reached by {n_models} model{'s' * (n_models > 1)}, left out" if n_models else ""
 
 
 def _cells(found: Reached) -> list[Cell]:

@@ -226,3 +226,15 @@ def test_embeddings_lost_to_rounding_are_refused_in_one_line():
     bags = Bags({"a": far}, np.arange(101) * 4, tags)
     with pytest.raises(BagsError, match="subtract their mean"):
         KernelRidge().fit(bags)
+
+
+def test_the_unit_of_a_view_changes_nothing():
+    rng = np.random.default_rng(0)
+    tags = rng.random((60, 4)) < 0.4
+    tags[np.arange(60), rng.integers(0, 4, 60)] = True
+    rows = np.repeat(rng.normal(size=(60, 5)) + 2 * tags @ rng.normal(size=(4, 5)), 2, axis=0)
+    scores = [
+        KernelRidge().fit(bags[:40]).decision_scores(bags[40:])
+        for bags in (Bags({"map": unit * rows}, np.arange(61) * 2, tags) for unit in (1.0, 2.0**-30))
+    ]
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-6)

@@ -21,6 +21,8 @@ DENSE_FROM = 0.02
 FEW = 8
 # Rounding gives duplicates exactly the same distance, in whatever block it was computed.
 DECIMALS = 12
+# A median distance below this part of the mean squared norm is due to rounding errors.
+ROUNDING = 1e-12
 
 
 def distances(queries: Matrix, references: Matrix, distance: str) -> Floats:
@@ -171,6 +173,7 @@ def reference_set_of(views: Views, distance: str, memory: float) -> ReferenceSet
     above = np.triu_indices(len(spread), 1)
     scales = np.ones(len(views))
     for v, view in enumerate(views.values()):
-        median = float(np.median(distances(view[spread], view[spread], distance)[above]))
-        scales[v] = median if median > 1e-9 else 1.0
+        rows = view[spread]
+        median = float(np.median(distances(rows, rows, distance)[above]))
+        scales[v] = median if median > ROUNDING * float(squares(rows).mean()) else 1.0
     return ReferenceSet(views, scales, distance, memory)

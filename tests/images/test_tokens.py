@@ -104,6 +104,11 @@ def test_without_a_special_token_the_mean_describes_the_picture(tmp_path):
     np.testing.assert_allclose(found, slow_tokens(pixels)[1:].mean(axis=0), rtol=1e-3, atol=1e-4)
 
 
+def test_tokens_of_the_picture_alone_must_be_as_many_as_well(tmp_path):
+    with pytest.raises(NetworkError, match=r"must have 2 \+ 3 × 5 tokens for 20 × 12 pixels, got 16"):
+        load_network(saved(tmp_path, regions=None, tokens={"cls": 2, "patch": PATCH}))
+
+
 @pytest.mark.parametrize(
     ("tokens", "said"),
     [

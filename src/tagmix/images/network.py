@@ -17,7 +17,7 @@ from tagmix.bag_checks import MOST
 from tagmix.errors import ImageError, NetworkError
 from tagmix.images import network_session, published
 from tagmix.images.network_file import NetworkSettings, read_toml, shown
-from tagmix.images.network_outputs import as_map, signed_root, whole_picture
+from tagmix.images.network_outputs import as_map, check_tokens, signed_root, whole_picture
 from tagmix.images.published import DEFAULT, PUBLISHED
 from tagmix.images.region_means import region_means
 
@@ -168,6 +168,10 @@ class Network:
         maps = {
             name: as_map(outputs[name], name, self.settings, rows, columns) for name in self.settings.regions
         }
+        for name in self.settings.picture:
+            own = outputs[name]
+            if own.ndim == 2 and len(own) != self.settings.tokens["cls"]:  # special tokens alone have no grid
+                check_tokens(own, name, self.settings, rows, columns)
         whole = {name: whole_picture(outputs[name], self.settings.tokens) for name in self.settings.picture}
         return NetworkFeatures(
             tuple(self._rooted(name, region_means(own, labels)) for name, own in maps.items()),

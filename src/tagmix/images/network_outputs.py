@@ -20,6 +20,14 @@ def as_map(
     """
     if output.ndim == 3:
         return output
+    rows, columns = check_tokens(output, name, settings, height, width)
+    return output[settings.tokens["cls"] :].T.reshape(-1, rows, columns)
+
+
+def check_tokens(
+    output: NDArray[np.float32], name: str, settings: NetworkSettings, height: int, width: int
+) -> tuple[int, int]:
+    """Return rows and columns of the tokens' grid; NetworkError if there are more tokens or fewer."""
     special, patch = settings.tokens["cls"], settings.tokens["patch"]
     rows, columns = height // patch, width // patch
     if len(output) != special + rows * columns:
@@ -27,7 +35,7 @@ def as_map(
             f"the network's output {name!r:.60} must have {special} + {rows} × {columns} tokens for "
             f"{width} × {height} pixels, got {len(output):,}: set tokens in its TOML to what it has."
         )
-    return output[special:].T.reshape(-1, rows, columns)
+    return rows, columns
 
 
 def signed_root(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

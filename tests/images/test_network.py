@@ -250,10 +250,13 @@ def test_an_operator_of_chance_is_refused(tmp_path, kind):
     assert f"operator {kind}" in refusal(save_network(tmp_path, [node(kind, ["image"], "map")], ["map"], []))
 
 
+@pytest.mark.parametrize("as_node", [False, True])
 @pytest.mark.parametrize(("training", "refused"), [(True, True), (False, False)])
-def test_a_dropout_is_refused_unless_it_is_surely_switched_off(tmp_path, training, refused):
-    nodes = [node("Dropout", ["image", "half", "on"], "map")]
-    constants = [constant("half", np.float32(0.5)), constant("on", np.array(training))]
+def test_a_dropout_is_refused_unless_it_is_surely_switched_off(tmp_path, training, refused, as_node):
+    on = constant("on", np.array(training))
+    nodes = [helper.make_node("Constant", [], ["on"], value=on)] if as_node else []
+    nodes.append(node("Dropout", ["image", "half", "on"], "map"))
+    constants = [constant("half", np.float32(0.5)), *([] if as_node else [on])]
     toml = save_network(tmp_path, nodes, ["map"], constants, picture=None)
     if refused:
         assert "operator Dropout" in refusal(toml)

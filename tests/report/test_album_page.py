@@ -194,6 +194,11 @@ def test_tags_that_a_picture_shows_and_the_caption_lacks_are_circled_and_explain
     )
 
 
+def test_circles_are_not_explained_where_there_are_none():
+    hidden = case(caption=["sky"], visible=("sea",))  # sea is not selected
+    assert "○" not in album_page(results(cases=[hidden, case(caption=[], visible=("car",))]), "x")
+
+
 def test_missed_tags_are_those_of_the_caption_that_are_not_shown():
     assert "Missed: sea, boat" in read(case_card(case())).text
     assert "None missed." in case_card(case(caption=["sky"]))

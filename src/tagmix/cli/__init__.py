@@ -66,6 +66,8 @@ def tagmix() -> None:
 
 def main() -> None:
     """Run a command line and leave with its exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that a terminal cannot show is no error
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 
@@ -74,8 +76,6 @@ def run(arguments: list[str]) -> int:
     if sys.stdout is None:
         _say("there is no place to print to: stdout must not be closed")
         return FAILED
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that a terminal cannot show is no error
-        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status = tagmix.main(arguments, prog_name="tagmix", standalone_mode=False)
     except click.ClickException as error:

@@ -6,6 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ Form: TypeAlias = dict[str, tuple[Any, tuple[int, ...]]]
 
 # A temporary file this old belongs to a run that was killed: whole ones take well under a second.
 LEFT_BEHIND = 3600.0
+TEMPORARY = ("[0-9a-f][0-9a-f]/.tagmix-*.tmp", "networks/.tagmix-*.tmp")
 
 
 class CacheError(TagmixError):
@@ -57,8 +59,7 @@ class Cache:
         self._write(probe, {})
         with contextlib.suppress(OSError):  # another run may be doing the same
             probe.unlink()
-        folders = ("[0-9a-f][0-9a-f]", "networks")
-        for path in [path for name in folders for path in self.folder.glob(f"{name}/.tagmix-*.tmp")]:
+        for path in chain(*(self.folder.glob(pattern) for pattern in TEMPORARY)):
             with contextlib.suppress(OSError):
                 if time.time() - path.stat().st_mtime > LEFT_BEHIND:
                     path.unlink()

@@ -63,7 +63,7 @@ def rings_of(labels: Labels) -> Rings:
 
 
 def area_of(ring: NDArray[Any]) -> float:
-    """Return the area within a closed ring of points, negative if it runs clockwise.
+    """Return the area within a closed ring of points, negative if it runs anticlockwise (y points down).
 
     >>> area_of(np.array([[0, 0], [2, 0], [2, 1], [0, 1]])), area_of(np.array([[0, 0], [1, 1], [2, 2]]))
     (2.0, 0.0)

@@ -97,7 +97,7 @@ def _pictures(r: AlbumResults) -> str:
     legend += "The bars are the probabilities of the tags: bold tags are shown"
     known = any(case.caption for case in r.cases)
     legend += "; ✓ marks tags of the caption, ✗ bold tags that are not in it." if known else "."
-    if known and any(_omitted(case) for case in r.cases):
+    if any(_omitted(case) for case in r.cases):
         legend += " Captions are incomplete: ○ marks tags that the picture shows and its caption lacks."
     cards = "\n".join(case_card(case) for case in r.cases)
     return page.section(
@@ -169,8 +169,9 @@ def _ranked(case: Case) -> str:
 
 
 def _omitted(case: Case) -> set[str]:
-    """Return the tags that the picture is known to show and its caption lacks."""
-    return {*case.visible} - {*case.caption}
+    """Return the selected tags that the picture is known to show and its caption, if any, lacks."""
+    found = {guess.tag for guess in case.annotation.tags if guess.shown} if case.caption else set()
+    return (found & {*case.visible}) - {*case.caption}
 
 
 def _caption(case: Case, found: Sequence[str]) -> str:

@@ -189,19 +189,19 @@ def picture_card(picture: Picture, colours: Mapping[str, str]) -> str:
 
 
 def ranking(
-    guesses: Iterable[tuple[str, float, bool]], caption: Sequence[str], visible: Collection[str] = ()
+    guesses: Iterable[tuple[str, float, bool]], caption: Sequence[str], omitted: Collection[str] = ()
 ) -> str:
     """Return tags with their probabilities: selected ones in bold, those of the caption ticked.
 
-    Selected tags that are not in the caption are crossed, if there is a caption; those of them that are known
-    to be ``visible`` get a circle instead.
+    Selected tags that are not in the caption are crossed, if there is a caption; those that it is known to
+    have ``omitted`` get a circle instead.
     """
     lines = []
     for tag, p, shown in guesses:
         mark = "<b></b>"
         if tag in caption:
             mark = '<b title="in the caption">✓</b>'
-        elif shown and caption and tag in visible:
+        elif tag in omitted:
             mark = '<b class="quiet" title="in the picture, not in the caption">○</b>'
         elif shown and caption:
             mark = '<b class="miss" title="not in the caption">✗</b>'

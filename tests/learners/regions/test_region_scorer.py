@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from tagmix import Bags, ParameterError
 from tagmix.evaluation.folds import Fold, picture_folds
 from tagmix.learners import linear_solver
-from tagmix.learners.regions import region_scorer
+from tagmix.learners.regions import instances, region_scorer
 from tagmix.learners.regions.instances import along_axes, scaling_of_all
 from tagmix.learners.regions.region_scorer import RegionScorer, inverse_hessian, soft_maximum_loss
 
@@ -201,6 +201,16 @@ def test_along_axes_a_first_step_is_newtons_where_regions_say_little(cells, monk
         RegionScorer(ridge=30.0, tol=1e-9, max_iter=steps).fit(bags).weights_[:-1] for steps in (3000, 1)
     )
     assert (np.linalg.norm(first - best, axis=0) < 0.1 * np.linalg.norm(best, axis=0)).all()
+
+
+def test_scales_are_those_of_a_sample_of_the_pictures(monkeypatch):
+    monkeypatch.setattr(instances, "ROWS", 20)
+    rows = np.random.default_rng(6).normal(size=(100, 3))
+    tags = np.tile([[1, 0], [0, 1]], (50, 1))
+    bags = Bags({"map": rows}, np.arange(101), tags)
+    found = RegionScorer().fit(bags).scaling_["map"]
+    np.testing.assert_array_equal(found, scaling_of_all(instances.sample_of(bags).views)["map"])
+    assert (found != scaling_of_all(bags.views)["map"]).all()
 
 
 @pytest.mark.parametrize("kind", ["words", "embeddings"])

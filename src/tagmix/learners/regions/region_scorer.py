@@ -112,7 +112,7 @@ class RegionScorer(RegionLearner):
 
     def _fit(self, bags: Bags) -> None:
         check_numbers(self, BOUNDS)
-        self._learn(self._prepared(bags), tag_counts(bags), targets_of(bags, self.absent))
+        self._learn(self._prepared(bags), pictures_per_tag(bags), targets_of(bags, self.absent))
 
     def fit_with_folds(
         self, bags: Bags, folds: Sequence[Fold], report: Callable[[int, int], None] = lambda done, of: None
@@ -131,10 +131,10 @@ class RegionScorer(RegionLearner):
         for train, test in folds:
             report(len(scorers), len(folds) + 1)
             scorers.append(copy(self))
-            weights = scorers[-1]._learn(some.of(train), tag_counts(bags, train), targets.of(train))
+            weights = scorers[-1]._learn(some.of(train), pictures_per_tag(bags, train), targets.of(train))
             held[test] = self._pooled(instances.of(test), weights)
         report(len(folds), len(folds) + 1)
-        self._learn(instances, tag_counts(bags), targets)
+        self._learn(instances, pictures_per_tag(bags), targets)
         return scorers, held
 
     def _prepared(self, bags: Bags) -> Instances:
@@ -203,7 +203,7 @@ class RegionScorer(RegionLearner):
                 raise ValueError(f"scaling_ of {name!r:.60} must be 2 × its width, scales positive")
 
 
-def tag_counts(bags: Bags, pictures: Any = slice(None)) -> Ints:
+def pictures_per_tag(bags: Bags, pictures: Any = slice(None)) -> Ints:
     """Return the number of these pictures that have each tag in their caption."""
     counts: Ints = bags.captions[pictures].sum(axis=0)
     return counts

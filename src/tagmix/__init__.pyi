@@ -8,7 +8,9 @@ from tagmix.datasets import Album as Album
 from tagmix.datasets import open_album as open_album
 from tagmix.errors import AlbumError as AlbumError
 from tagmix.errors import BagsError as BagsError
+from tagmix.errors import CatalogueError as CatalogueError
 from tagmix.errors import ImageError as ImageError
+from tagmix.errors import MetadataError as MetadataError
 from tagmix.errors import ModelFileError as ModelFileError
 from tagmix.errors import NetworkError as NetworkError
 from tagmix.errors import ParameterError as ParameterError

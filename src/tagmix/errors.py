@@ -36,3 +36,11 @@ class AlbumError(TagmixError, ValueError):
 
 class NetworkError(TagmixError, ValueError):
     """A network or its description file is missing, cannot be run, or is not the expected one."""
+
+
+class MetadataError(TagmixError, ValueError):
+    """The metadata of a photo, or its sidecar, cannot be read or written safely."""
+
+
+class CatalogueError(TagmixError, ValueError):
+    """A catalogue is damaged, locked, from a newer version, or lacks what was requested."""

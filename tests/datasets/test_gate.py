@@ -10,8 +10,9 @@ from tagmix.datasets.collect import MAX_PROBLEMS, Collector
 from tagmix.datasets.files import parse_json, parse_xml, read_bytes, read_text, write_text
 from tagmix.datasets.paths import beside, existing
 from tagmix.datasets.shapes import circle, region, runs
-from tagmix.datasets.tags import keyword, keywords, listed, words
+from tagmix.datasets.tags import listed, words
 from tagmix.errors import AlbumError
+from tagmix.tag_names import normal_name, normal_names
 
 # --- paths
 
@@ -152,17 +153,17 @@ def test_writing_is_whole_or_not_at_all(tmp_path):
 
 
 def test_keywords_are_kept_in_any_language_composed_and_merged():
-    assert keywords(["Zürich", unicodedata.normalize("NFD", "Zürich"), "東京", " a\tb ", "", "a b"]) == (
+    assert normal_names(["Zürich", unicodedata.normalize("NFD", "Zürich"), "東京", " a\tb ", "", "a b"]) == (
         "Zürich",
         "東京",
         "a b",
     )
-    assert keyword("a\u0000b\ud800") == "ab"
-    assert keyword("न्यू यॉर्क") == "न्यू यॉर्क"
+    assert normal_name("a\u0000b\ud800") == "ab"
+    assert normal_name("न्यू यॉर्क") == "न्यू यॉर्क"
 
 
 def test_overlong_keywords_are_left_out():
-    assert keywords(["x" * 200, "y" * 201]) == ("x" * 200,)
+    assert normal_names(["x" * 200, "y" * 201]) == ("x" * 200,)
 
 
 def test_lists_are_cut_at_their_separators():

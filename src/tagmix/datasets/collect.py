@@ -9,8 +9,8 @@ from tagmix.datasets.album import Album
 from tagmix.datasets.items import Item, TrueRegion
 from tagmix.datasets.paths import existing, shown
 from tagmix.datasets.shapes import region
-from tagmix.datasets.tags import keyword, keywords
 from tagmix.errors import AlbumError
+from tagmix.tag_names import normal_name, normal_names
 
 MAX_PROBLEMS = 1000  # for people to read, not a copy of a broken file
 
@@ -65,16 +65,16 @@ class Collector:
     def _tags(self, where: str, tags: Any, regions: Iterable[TrueRegion]) -> tuple[str, ...]:
         """Return the tags of an entry; if it has none, those of its regions."""
         if tags is None:
-            return keywords(region.tag for region in regions)
+            return normal_names(region.tag for region in regions)
         if not isinstance(tags, list | tuple):
             self.problem(where, f"tags must be a list of texts, got {shown(tags)}; skipped")
             return ()
-        texts = [tag for tag in tags if isinstance(tag, str) and keyword(tag)]
+        texts = [tag for tag in tags if isinstance(tag, str) and normal_name(tag)]
         if len(texts) < len(tags):
-            bad = next(tag for tag in tags if not (isinstance(tag, str) and keyword(tag)))
+            bad = next(tag for tag in tags if not (isinstance(tag, str) and normal_name(tag)))
             self.problem(where, f"a tag must be a text that is not empty, got {shown(bad)}; skipped")
-        kept = keywords(texts)
-        if len(kept) < len(set(map(keyword, texts))):
+        kept = normal_names(texts)
+        if len(kept) < len(set(map(normal_name, texts))):
             self.problem(where, "a tag is too long; skipped")
         return kept
 
@@ -87,8 +87,8 @@ class Collector:
                 yield region(record)
 
     def _split(self, where: str, split: Any) -> str | None:
-        if split is None or (isinstance(split, str) and keyword(split)):
-            return None if split is None else keyword(split)
+        if split is None or (isinstance(split, str) and normal_name(split)):
+            return None if split is None else normal_name(split)
         self.problem(where, f"split must be a text, got {shown(split)}; skipped")
         return None
 

@@ -9,9 +9,9 @@ from tagmix.datasets.collect import Collector
 from tagmix.datasets.elements import checked_folder
 from tagmix.datasets.files import read_text
 from tagmix.datasets.paths import contained, holds, shown
-from tagmix.datasets.tags import keyword
 from tagmix.errors import AlbumError
 from tagmix.images.decode import SUFFIXES
+from tagmix.tag_names import normal_name
 
 WORDS = ("words.txt", "dictionary.txt")
 SPLITS = ("train", "val", "test")
@@ -56,7 +56,7 @@ def _lines(texts: list[str], endings: tuple[str, ...], collector: Collector) -> 
 
 
 def _words(texts: list[str], collector: Collector) -> list[str]:
-    return [keyword(line) for _, line in _lines(texts, WORDS, collector)]
+    return [normal_name(line) for _, line in _lines(texts, WORDS, collector)]
 
 
 def _tags(texts: list[str], words: list[str], first: int, collector: Collector) -> dict[str, list[str]]:

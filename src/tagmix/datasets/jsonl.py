@@ -10,8 +10,8 @@ from tagmix.datasets.collect import Collector
 from tagmix.datasets.files import MAX_SIDECAR, parse_json, read_text, write_text
 from tagmix.datasets.items import Item, TrueRegion
 from tagmix.datasets.paths import contained, is_file, shown
-from tagmix.datasets.tags import keyword
 from tagmix.errors import AlbumError
+from tagmix.tag_names import normal_name
 
 NAME = "annotations.jsonl"
 LABELS = "labels.txt"
@@ -53,12 +53,12 @@ def _mask_labels(collector: Collector) -> dict[int, str]:
             value, _, name = line.strip().partition(" ")
             if not value:
                 continue
-            if not (value.isascii() and value.isdigit() and len(value) <= 5 and keyword(name)):
+            if not (value.isascii() and value.isdigit() and len(value) <= 5 and normal_name(name)):
                 collector.problem(f"{LABELS} line {number}", f"must be `value name`, got {shown(line)}")
             elif int(value) in labels or int(value) > 65535:
                 collector.problem(f"{LABELS} line {number}", f"value {value} occurs twice, or is above 65535")
             elif int(value):  # 0 is void, whatever its name
-                labels[int(value)] = keyword(name)
+                labels[int(value)] = normal_name(name)
     return labels
 
 

@@ -15,9 +15,9 @@ from tagmix.datasets.items import Item, TrueRegion
 from tagmix.datasets.jsonl import below
 from tagmix.datasets.paths import beside, contained, holds, shown
 from tagmix.datasets.shapes import circle
-from tagmix.datasets.tags import keyword
 from tagmix.errors import AlbumError
 from tagmix.images.decode import size_of
+from tagmix.tag_names import normal_name
 
 SUFFIXES = frozenset({".xml", ".json"})
 MAX_FILE = 64 * 2**20  # the file can contain the picture in base64
@@ -91,7 +91,7 @@ def _from_json(content: Mapping[str, Any], file: Path, name: str, collector: Col
     for shape in content["shapes"]:
         with collector.setting_aside(name):
             label = shape.get("label") if isinstance(shape, Mapping) else None
-            if not isinstance(label, str) or not keyword(label):
+            if not isinstance(label, str) or not normal_name(label):
                 raise AlbumError(f"a shape must be an object with a label, got {shown(label)}")
             tags.append(label)
             regions += _shape(shape)

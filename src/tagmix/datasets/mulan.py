@@ -12,8 +12,8 @@ from scipy.sparse import coo_array, csr_array
 from tagmix.bags import Bags
 from tagmix.datasets.files import read_text, read_xml
 from tagmix.datasets.paths import shown
-from tagmix.datasets.tags import keyword
 from tagmix.errors import AlbumError
+from tagmix.tag_names import normal_name
 
 # a name, with or without quotes, then a type: {values} or a word
 ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\S+)\s+(\{[^}]*\}|\w+)""", re.I)
@@ -47,7 +47,7 @@ def read_mulan(arff: str | os.PathLike[str], xml: str | os.PathLike[str] | None 
     if tags.nnz and not np.all(tags.data == 1):
         raise AlbumError(f"{shown(file.name)} must have labels of 0 and 1, got other values: check the XML")
     n_rows = table.matrix.shape[0]
-    names = [keyword(name) for name in labels]
+    names = [normal_name(name) for name in labels]
     return Bags(_features(table.matrix[:, others], file), np.arange(n_rows + 1), tags=tags, tag_names=names)
 
 
@@ -66,7 +66,7 @@ def _features(matrix: csr_array[Any], file: Path) -> Any:
 def _labels(file: Path) -> list[str]:
     root = read_xml(file)
     found = [element.get("name", "") for element in root.iter() if element.tag.rpartition("}")[2] == "label"]
-    if not found or not all(keyword(name) for name in found) or len(set(found)) < len(found):
+    if not found or not all(normal_name(name) for name in found) or len(set(found)) < len(found):
         raise AlbumError(f"{shown(file.name)} must name each label once in <label name=…>: check the file")
     return found
 

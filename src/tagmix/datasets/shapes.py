@@ -6,9 +6,9 @@ from typing import Any
 
 from tagmix.datasets.items import Box, Polygon, Runs, TrueRegion
 from tagmix.datasets.paths import shown
-from tagmix.datasets.tags import keyword
 from tagmix.errors import AlbumError
 from tagmix.images.decode import MAX_PIXELS
+from tagmix.tag_names import normal_name
 
 FARTHEST = 1e6  # pixels; wider than any picture, and limits the time for drawing
 
@@ -22,9 +22,9 @@ def region(record: Any) -> TrueRegion:
     if not isinstance(record, Mapping):
         raise AlbumError(f"a region must be an object with tag and box or polygon, got {shown(record)}")
     tag = record.get("tag")
-    if not isinstance(tag, str) or not keyword(tag):
+    if not isinstance(tag, str) or not normal_name(tag):
         raise AlbumError(f"a region must have a tag, got {shown(tag)}")
-    name = keyword(tag)
+    name = normal_name(tag)
     if record.get("polygon") is not None:
         return TrueRegion(name, polygon=polygon(record["polygon"]))
     if record.get("runs") is not None:

@@ -11,8 +11,9 @@ from tagmix.datasets.album import Album
 from tagmix.datasets.collect import Collector
 from tagmix.datasets.files import read_text
 from tagmix.datasets.paths import shown
-from tagmix.datasets.tags import keywords, listed, words
+from tagmix.datasets.tags import listed, words
 from tagmix.errors import AlbumError
+from tagmix.tag_names import normal_names
 
 DELIMITERS = ",;\t|"
 ROLES = {
@@ -96,6 +97,6 @@ def _record(row: list[str], layout: _Layout, headings: Sequence[str]) -> dict[st
     blank = cell(layout.tags) and not tags  # only separators: an empty caption
     return {
         "image": cell(layout.image),
-        "tags": [""] if blank else keywords(tags),
+        "tags": [""] if blank else normal_names(tags),
         "split": cell(layout.split) or None,
     }

@@ -7,10 +7,11 @@ list. Scripts without spaces (Chinese, Thai) are not split: use keywords for the
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from itertools import groupby
 
-LONGEST = 200
+from tagmix.tag_names import LONGEST, normal_names
+
 MIN_LETTERS = 2
 _ENGLISH = """
     a about above after again all along am among an and another any are around as at away be because been
@@ -24,35 +25,13 @@ _ENGLISH = """
 STOP_WORDS = frozenset(_ENGLISH.split())
 
 
-def keyword(text: str) -> str:
-    """Return a keyword in normal form: accents composed (NFC), white space collapsed.
-
-    >>> keyword("  Golden   Gate ")
-    'Golden Gate'
-    """
-    if text.isascii() and text.isalnum():  # the common case
-        return text
-    composed = unicodedata.normalize("NFC", text)
-    printable = "".join(" " if c.isspace() else c for c in composed if c.isspace() or not _control(c))
-    return " ".join(printable.split())
-
-
-def _control(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cs", "Co", "Cn")
-
-
-def keywords(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct keywords in order, without empty ones."""
-    return tuple(dict.fromkeys(tag for text in texts if (tag := keyword(text)) and len(tag) <= LONGEST))
-
-
 def listed(text: str, separators: str = ";|,\n") -> tuple[str, ...]:
     """Return the keywords of a text with separators.
 
     >>> listed("sky; sea|sky")
     ('sky', 'sea')
     """
-    return keywords(re.split(f"[{re.escape(separators)}]", text))
+    return normal_names(re.split(f"[{re.escape(separators)}]", text))
 
 
 def words(

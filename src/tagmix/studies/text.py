@@ -23,8 +23,9 @@ from tagmix.bags import Bags
 from tagmix.datasets.collect import Collector
 from tagmix.datasets.files import parse_json, read_bytes, to_text
 from tagmix.datasets.paths import shown
-from tagmix.datasets.tags import LONGEST, keyword, keywords, words
+from tagmix.datasets.tags import words
 from tagmix.errors import AlbumError, ParameterError
+from tagmix.tag_names import LONGEST, normal_name, normal_names
 
 VIEW = "text"
 MAX_PACKED = 64 * 2**20
@@ -146,13 +147,13 @@ def _work(record: Any, cached: dict[str, tuple[str, ...]]) -> _Work:
     if not isinstance(record, Mapping):
         raise AlbumError(f"a work must be an object with an id, got {shown(record)}")
     name = record.get("id")
-    if not isinstance(name, str) or not 0 < len(keyword(name)) <= LONGEST:
+    if not isinstance(name, str) or not 0 < len(normal_name(name)) <= LONGEST:
         raise AlbumError(f"an id must be a short text, got {shown(name)}")
     tags, fields = (_texts(record, key) for key in ("tags", "regions"))
     for field in fields:
         if field not in cached:
             cached[field] = words(field)
-    return _Work(keyword(name), keywords(tags), tuple(cached[field] for field in fields))
+    return _Work(normal_name(name), normal_names(tags), tuple(cached[field] for field in fields))
 
 
 def _texts(record: Mapping[str, Any], key: str) -> list[str]:

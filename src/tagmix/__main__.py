@@ -1,5 +1,17 @@
-"""python -m tagmix is tagmix."""
+"""The command tagmix, and ``python -m tagmix``."""
 
-from tagmix.cli import main
+from importlib import import_module
 
-main()
+from tagmix import interrupts
+
+
+def main() -> None:
+    """Run a command line; signals are answered from before the first import that takes time."""
+    interrupts.take_over()
+    with interrupts.importing():
+        cli = import_module("tagmix.cli")
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

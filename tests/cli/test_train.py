@@ -231,7 +231,7 @@ def test_a_mistake_of_ours_is_one_line_too(
     monkeypatch.setattr("tagmix.cli.train.train_described", stumble)
     call = ["train", str(album), "-m", str(tmp_path / "m.tagmix"), *QUICK]
     assert run(call) == 1
-    assert "should not have happened (ZeroDivisionError: oh)" in one_line_error(capsys)
+    assert "unexpected error (ZeroDivisionError: oh)" in one_line_error(capsys)
     monkeypatch.setenv("TAGMIX_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         run(call)
@@ -292,5 +292,5 @@ def test_ctrl_c_leaves_no_model_and_no_traceback(album: Path, tmp_path: Path) ->
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert "Traceback" not in said
-    assert lines(said)[-1].startswith("tagmix: stopped")
+    assert lines(said)[-1].startswith("tagmix: Interrupted.")
     assert not path.exists()

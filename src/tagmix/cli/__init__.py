@@ -2,13 +2,15 @@
 
 import io
 import os
+import select
 import sys
 from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
-from tagmix import __version__
+from tagmix import __version__, interrupts
+from tagmix.cli.exits import Exit
 from tagmix.errors import TagmixError, printable
 
 # Verb → what it does; the file of a verb is loaded only when it is called, so that --help is quick.
@@ -21,7 +23,6 @@ VERBS = {
     "reproduce": "Repeat the paper's experiments and write a page.",
     "demo": "Run all steps on a drawn album and write a page.",
 }
-STOPPED, FAILED = 130, 1
 
 
 class _Verbs(click.Group):
@@ -31,7 +32,8 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command = import_module(f"tagmix.cli.{cmd_name}").command
+        with interrupts.importing():
+            command = import_module(f"tagmix.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -66,53 +68,75 @@ def tagmix() -> None:
 
 def main() -> None:
     """Run a command line and leave with its exit status."""
+    interrupts.take_over()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name that a terminal cannot show is no error
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
-    """Return the exit status of a command line: 0, 1 with one line on stderr, 2 for a wrong call."""
+    """Return the exit status of a command line, one of ``Exit``; an error is one line on stderr."""
     if sys.stdout is None:
         _say("there is no place to print to: stdout must not be closed")
-        return FAILED
+        return Exit.FAILED
     try:
-        status = tagmix.main(arguments, prog_name="tagmix", standalone_mode=False)
+        status = _invoke(arguments)
+        sys.stdout.flush()  # or a pipe that was closed would be noticed when it is too late
+    except click.exceptions.Exit as left:
+        return left.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        _say(
-            "stopped: nothing is half-written; what is finished is kept where there is a cache or an --out "
-            "folder, and the same command goes on from there"
-        )
-        return STOPPED
+    except (click.Abort, EOFError, KeyboardInterrupt) as stopped:
+        _say(interrupts.SAID)
+        return interrupts.status_of(getattr(stopped, "number", 2))
     except Exception as error:
         return _failed(error)
-    return int(status or 0)
+    return int(status or Exit.DONE)
+
+
+def _invoke(arguments: list[str]) -> int | None:
+    """Run the verb; ``click.Command.main`` would turn a closed pipe into an error."""
+    with tagmix.make_context("tagmix", list(arguments)) as context:
+        return tagmix.invoke(context)
 
 
 def _failed(error: Exception) -> int:
-    """Say in one line what went wrong."""
-    if isinstance(error, BrokenPipeError):  # the reader has seen enough (`tagmix … | head`)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    elif isinstance(error, TagmixError):
-        _say(str(error))
-    elif isinstance(error, MemoryError):
-        _say("there is not enough memory for this: close other programs, or use fewer --jobs")
-    elif isinstance(error, OSError):
-        _say(
+    """Say in one line what went wrong; nothing if the reader has seen enough (``tagmix … | head``)."""
+    if isinstance(error, OSError) and _stdout_is_closed():
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to print goes there
+        return Exit.CLOSED
+    if not isinstance(error, TagmixError | MemoryError | OSError) and "TAGMIX_DEBUG" in os.environ:
+        raise error
+    _say(_message(error))
+    return Exit.FAILED
+
+
+def _message(error: Exception) -> str:
+    """Return what went wrong and the way out."""
+    if isinstance(error, TagmixError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this: close other programs, or use fewer --jobs"
+    if isinstance(error, OSError):
+        return (
             f"{error.filename or 'the output'!r} cannot be used ({error.strerror or error}): check the path, "
             "its permissions and the space left"
         )
-    elif "TAGMIX_DEBUG" in os.environ:
-        raise error
-    else:
-        _say(
-            f"this should not have happened ({type(error).__name__}: {error!s:.200}): please report it with "
-            "what TAGMIX_DEBUG=1 shows"
-        )
-    return FAILED
+    return (
+        f"unexpected error ({type(error).__name__}: {error!s:.200}): please report it with the output of "
+        "`tagmix doctor`, and of this command with TAGMIX_DEBUG=1"
+    )
+
+
+def _stdout_is_closed() -> bool:
+    """Return whether stdout is a pipe that nobody reads: a worker's broken pipe is another matter."""
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), select.POLLOUT)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+    except (AttributeError, OSError, ValueError):  # Windows has no poll, a test no file
+        return False
 
 
 def _say(text: str) -> None:

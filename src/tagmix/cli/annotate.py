@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tagmix.annotate import CHUNK, Annotation, Annotator, Region
+from tagmix.cli.exits import Exit
 from tagmix.cli.options import cache, cache_folder, jobs, no_cache, plural, report_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets.elements import files_below
@@ -81,7 +82,7 @@ def command(
             click.echo(_json(found, regions, top) if as_json else _text(found, regions, top))
     report_problems(problems, "photo", "could not be read", most=len(problems))
     if problems:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(Exit.FAILED)
 
 
 def in_parts(

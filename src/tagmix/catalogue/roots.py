@@ -1,0 +1,104 @@
+"""Which catalogue belongs to a folder, and which folder to a catalogue."""
+
+import contextlib
+import hashlib
+import os
+import re
+import sqlite3
+import sys
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+from tagmix.catalogue.store import Store
+from tagmix.errors import CatalogueError, printable
+
+SUFFIX = ".sqlite"
+LONGEST_SLUG = 40
+
+
+def data_folder() -> Path:
+    """Return the folder for catalogues: in the user's folder for data."""
+    if sys.platform == "win32":
+        home = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        home = "~/Library/Application Support"
+    else:
+        home = os.environ.get("XDG_DATA_HOME") or ""
+        home = home if os.path.isabs(home) else "~/.local/share"  # the specification ignores relative ones
+    try:
+        return Path(home).expanduser() / "tagmix" / "catalogues"
+    except RuntimeError:
+        raise CatalogueError("the user's folder for data is unknown: name a file by --catalogue.") from None
+
+
+def usual_place(root: Path) -> Path:
+    """Return the file of the library whose folder this is: readable, and safe for any name.
+
+    >>> usual_place(Path("/home/eva/My Photos")).name
+    'my-photos-fda4481abeca.sqlite'
+    """
+    plain = unicodedata.normalize("NFKD", root.name).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:LONGEST_SLUG].strip("-") or "photos"
+    return data_folder() / f"{slug}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}{SUFFIX}"
+
+
+def place_of(folder: Path, given: Path | None = None) -> Path:
+    """Return the file of the catalogue for a folder: ``given``, or that of its library.
+
+    The library of a folder is the folder itself, or the nearest one above it that has a catalogue.
+    """
+    if given is not None:
+        return Path(os.path.abspath(given.expanduser()))
+    real = _real(folder)
+    roots = dict(_known())
+    for root in (real, *real.parents):
+        if os.path.lexists(place := usual_place(root)) and roots.get(root, place) == place:
+            return place
+        if root in roots:  # its photos moved since its file was named
+            return roots[root]
+    return usual_place(real)
+
+
+def _real(folder: Path) -> Path:
+    try:
+        return Path(os.path.realpath(folder.expanduser()))
+    except (OSError, RuntimeError, ValueError) as error:
+        raise CatalogueError(f"{printable(repr(str(folder)))} is no folder: check its name.") from error
+
+
+def _known() -> Iterator[tuple[Path, Path]]:
+    with contextlib.suppress(OSError):
+        for file in sorted(data_folder().glob(f"*{SUFFIX}")):
+            if root := _root_in(file):
+                yield root, file
+
+
+def _root_in(file: Path) -> Path | None:
+    # Those that cannot be read are named by open_catalogue when it is their turn
+    with contextlib.suppress(sqlite3.Error, OSError):
+        connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=1)
+        with contextlib.closing(connection):
+            row = connection.execute("SELECT value FROM fact WHERE key = 'root'").fetchone()
+            return Path(os.fsdecode(row[0])) if row else None
+    return None
+
+
+def settle_root(store: Store, folder: Path, moved: bool) -> Path:
+    """Return the root of a catalogue, stored if it is new; CatalogueError if the folder is not in it."""
+    real = _real(folder)
+    row = store.one("SELECT value FROM fact WHERE key = 'root'")
+    stored = Path(os.fsdecode(row[0])) if row else None
+    if stored is not None and not moved:
+        if real == stored or stored in real.parents:
+            return stored
+        shown = [printable(repr(str(path))) for path in (store.path, stored, real)]
+        way = "name that folder" if stored.is_dir() else "if its photos are there now, say --moved"
+        raise CatalogueError(
+            f"the catalogue {shown[0]} is of {shown[1]}, not of {shown[2]}: {way}, or another --catalogue."
+        )
+    if not real.is_dir():
+        raise CatalogueError(f"{printable(repr(str(real)))} is no folder: check its name.")
+    with store.writing():
+        store.write("INSERT OR REPLACE INTO fact VALUES ('root', ?)", (os.fsencode(real),))
+    return real

@@ -17,6 +17,7 @@ from tagmix.errors import ParameterError as ParameterError
 from tagmix.errors import TagmixError as TagmixError
 from tagmix.evaluation.metrics import top_k_accuracy as top_k_accuracy
 from tagmix.files import load as load
+from tagmix.files import model_id as model_id
 from tagmix.files import save as save
 from tagmix.images.describe import Describer as Describer
 from tagmix.images.sources import PictureBytes as PictureBytes

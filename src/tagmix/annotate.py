@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tagmix import annotator_files
 from tagmix.arrays import Floats
 from tagmix.bags import Bags
+from tagmix.card import Card, card_of, check_counts
 from tagmix.datasets import Album
 from tagmix.errors import AlbumError, ParameterError
 from tagmix.evaluation.metrics import check_k, top_tags
@@ -60,7 +61,8 @@ class Annotation(NamedTuple):
 class Annotator:
     """A describer and a model that fit each other: from pictures to tags.
 
-    An annotator keeps no state of a run: threads can share one.
+    An annotator keeps no state of a run: threads can share one. ``card`` has what it was trained
+    on, if that is known.
 
     Examples
     --------
@@ -78,13 +80,14 @@ class Annotator:
     '<bytes>'
     """
 
-    def __init__(self, describer: Describer, model: MixtureEstimator) -> None:
+    def __init__(self, describer: Describer, model: MixtureEstimator, card: Card | None = None) -> None:
         annotator_files.check_fit(describer, model)
-        self.describer, self.model = describer, model
+        check_counts(card, model.tag_names_)
+        self.describer, self.model, self.card = describer, model, card
 
     def with_(self, **changes: Any) -> "Annotator":
         """Return an annotator with other settings of its describer, such as ``n_jobs`` or ``cache``."""
-        return Annotator(self.describer.with_(**changes), self.model)
+        return Annotator(self.describer.with_(**changes), self.model, self.card)
 
     def annotate(
         self,
@@ -157,7 +160,7 @@ class Annotator:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write describer and model into one file, safe to open from any source; ``tagmix.load`` reads it."""
-        annotator_files.save(self.describer, self.model, Path(path))
+        annotator_files.save(self.describer, self.model, self.card, Path(path))
 
 
 class Training(NamedTuple):
@@ -187,7 +190,7 @@ def train(
         )
     describer = (describer or Describer()).fit(album, progress=progress)
     described = describer.transform(album, progress=progress)
-    return train_described(describer, described, model, progress=progress)
+    return train_described(describer, described, model, album=album, progress=progress)
 
 
 def train_described(
@@ -195,11 +198,13 @@ def train_described(
     described: Described,
     model: MixtureEstimator | None = None,
     *,
+    album: Album | None = None,
     progress: Progress | None = None,
 ) -> Training:
-    """Learn tags from an album that its describer has described."""
+    """Learn tags from an album that its describer has described; ``album`` is for the annotator's card."""
     fitted = (ContextEMM(n_jobs=-1) if model is None else model).fit(described.bags, progress=progress)
-    return Training(Annotator(describer, fitted), described.bags, described.problems)
+    card = None if album is None else card_of(album, described.bags, len(described.problems))
+    return Training(Annotator(describer, fitted, card), described.bags, described.problems)
 
 
 def _probability(model: MixtureEstimator, bags: Bags) -> Floats:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tagmix import storage
+from tagmix.card import Card, check_counts
 from tagmix.errors import ParameterError, TagmixError
 from tagmix.images.config import DescriberConfig
 from tagmix.images.describe import Describer
@@ -18,6 +19,7 @@ KIND = "Annotator"
 MODELS: dict[str, type[MixtureEstimator]] = {"ContextEMM": ContextEMM, "EMM": EMM}
 # What the names of arrays begin with.
 MODEL, WORDS = "model.", "vocabulary."
+CARD = "card"  # the field that only describes the model
 
 
 def check_fit(describer: Describer, model: MixtureEstimator) -> None:
@@ -45,8 +47,15 @@ def _shown(widths: Mapping[str, int]) -> str:
     return ", ".join(f"{width:,} {view} words" for view, width in widths.items())
 
 
-def save(describer: Describer, model: MixtureEstimator, path: Path) -> None:
-    """Write both into one file."""
+def save(describer: Describer, model: MixtureEstimator, card: Card | None, path: Path) -> None:
+    """Write both into one file, with the card if there is one."""
+    kind, fields, arrays = pack(describer, model)
+    own: dict[str, Any] = {} if card is None else {CARD: card.plain()}
+    storage.write(path, kind, fields | own, arrays)
+
+
+def pack(describer: Describer, model: MixtureEstimator) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return kind, fields and arrays that both are stored as, without the card."""
     fields, arrays = serialise.pack(model, MODEL)
     words = {f"{WORDS}{view}": own.centres for view, own in describer.vocabularies_.items()}
     about: dict[str, Any] = {
@@ -54,11 +63,11 @@ def save(describer: Describer, model: MixtureEstimator, path: Path) -> None:
         "kind": type(model).__name__,
         "model": fields,
     }
-    storage.write(path, KIND, about, words | arrays)
+    return KIND, about, words | arrays
 
 
-def load(contents: storage.Contents, file: str) -> tuple[Describer, MixtureEstimator]:
-    """Return what ``save`` wrote, every part checked."""
+def load(contents: storage.Contents, file: str) -> tuple[Describer, MixtureEstimator, Card | None]:
+    """Return what ``save`` wrote, every part checked; older files have no card."""
     fields: Any = contents.fields
     active()  # what is wrong with the environment is not the file's fault
     try:
@@ -66,9 +75,11 @@ def load(contents: storage.Contents, file: str) -> tuple[Describer, MixtureEstim
         describer = Describer.of(config, _vocabularies(config, contents.arrays))
         model = serialise.unpack(MODELS[fields["kind"]], fields["model"], contents.arrays, MODEL)
         check_fit(describer, model)
+        card = Card.of(fields[CARD]) if CARD in fields else None
+        check_counts(card, model.tag_names_)
     except (TagmixError, *serialise.DAMAGE) as error:
         raise serialise.unfit(file, error, "train the model again, or copy it again") from error
-    return describer, model
+    return describer, model, card
 
 
 def _vocabularies(config: DescriberConfig, arrays: Mapping[str, Any]) -> dict[str, Vocabulary]:

@@ -1,5 +1,7 @@
 """Read and write every kind of tagmix file: models, annotators, bags."""
 
+import hashlib
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,9 @@ READERS: dict[str, Callable[[storage.Contents, str], Any]] = {
     "Bags": load_bags,
     annotator_files.KIND: lambda contents, file: Annotator(*annotator_files.load(contents, file)),
 }
+
+
+DIGITS = 12  # of a model id: two models of a lifetime do not share it
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -42,3 +47,37 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
         save_bags(thing, Path(path))
     else:
         thing.save(path)
+
+
+def model_id(thing: Any) -> str:
+    """Return the id of an annotator, a fitted model, or the path of any tagmix file: 12 hexadecimal digits.
+
+    It is a digest of all that decides what is predicted. Two trainings with the same result have the same
+    id; the card, the tagmix that wrote the file, and where a network's file lies do not enter. Of a file only
+    the manifest is read, which has a digest of the arrays, so this takes no time; ``load`` checks the rest.
+    """
+    known = storage.read_manifest(thing) if isinstance(thing, str | os.PathLike) else _manifest(thing)
+    fields = {name: value for name, value in known.fields.items() if name != annotator_files.CARD}
+    content = [known.kind, _placeless(fields), [entry._asdict() for entry in known.entries], known.sha256]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:DIGITS]
+
+
+def _manifest(thing: Any) -> storage.Manifest:
+    if isinstance(thing, Annotator):
+        return storage.manifest_of(*annotator_files.pack(thing.describer, thing.model))
+    if isinstance(thing, tuple(LEARNERS.values())):
+        return storage.manifest_of(type(thing).__name__, *serialise.pack(thing))
+    raise ParameterError(
+        f"model_id takes a path, an annotator or a fitted model, got {type(thing).__name__}."
+    )
+
+
+def _placeless(value: Any) -> Any:
+    """Return fields without the places of networks, whose digests are there."""
+    if isinstance(value, dict):
+        return {
+            name: _placeless(one)
+            for name, one in value.items()
+            if name != "place" or not isinstance(one, str)
+        }
+    return [_placeless(one) for one in value] if isinstance(value, list | tuple) else value

@@ -19,5 +19,7 @@ def album(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def model(album: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "scenes.tagmix"
-    assert run(["train", str(album), "--model", str(path), "--evidence", "0.1", *QUICK]) == 0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SOURCE_DATE_EPOCH", "0")
+        assert run(["train", str(album), "--model", str(path), "--evidence", "0.1", *QUICK]) == 0
     return path

@@ -60,8 +60,11 @@ def test_training_says_how_well_held_out_pictures_are_ranked(
     assert said.err == ""  # no bars in a pipe
 
 
-def test_the_same_seed_trains_the_same_bytes(album: Path, model: Path, tmp_path: Path) -> None:
+def test_the_same_seed_trains_the_same_bytes(
+    album: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     again = tmp_path / "again.tagmix"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     assert run(["train", str(album), "--model", str(again), "--evidence", "0.1", *QUICK]) == 0
     assert again.read_bytes() == model.read_bytes()
 

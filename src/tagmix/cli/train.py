@@ -89,7 +89,7 @@ def command(
     report_problems(described.problems, "picture")
     with bars() as report_progress, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those that matter are printed below
-        training = train_described(describer, described, model, progress=report_progress)
+        training = train_described(describer, described, model, album=part, progress=report_progress)
     training.annotator.save(path)
     for line in summary(training):
         click.echo(line)

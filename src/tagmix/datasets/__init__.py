@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -49,11 +50,15 @@ def open_album(spec: str | os.PathLike[str], **options: Any) -> Album:
     text = os.fspath(spec)
     name, colon, rest = text.partition(":")
     if colon and name in READERS:
-        return READERS[name](Path(rest).expanduser(), **options)
+        return _read(name, Path(rest).expanduser(), options)
     path = Path(text).expanduser()
     if os.path.isdir(path):  # no error for names that are too long
-        return READERS[_folder_format(path)](path, **options)
-    return READERS[_file_format(path)](path, **options)
+        return _read(_folder_format(path), path, options)
+    return _read(_file_format(path), path, options)
+
+
+def _read(name: str, path: Path, options: dict[str, Any]) -> Album:
+    return replace(READERS[name](path, **options), format=name)
 
 
 def _file_format(path: Path) -> str:

@@ -17,7 +17,8 @@ __all__ = ["Album", "Item", "Runs", "TrueRegion"]
 class Album:
     """Pictures with tags and true regions, in file order; a slice of an album is an album.
 
-    ``problems`` has one line per entry that was skipped while reading.
+    ``problems`` has one line per entry that was skipped while reading. ``format`` is the name of
+    the reader that ``open_album`` used.
 
     >>> album = Album((Item(Path("/a/1.jpg"), ("sky", "sea")), Item(Path("/a/2.jpg"), ("sky",))), Path("/a"))
     >>> album
@@ -32,6 +33,7 @@ class Album:
     root: Path
     mask_labels: dict[int, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    format: str = field(default="", compare=False)
 
     def __len__(self) -> int:
         return len(self.items)

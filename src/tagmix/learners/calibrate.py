@@ -14,6 +14,7 @@ from scipy.special import expit
 from tagmix.arrays import Floats, Ints
 from tagmix.evaluation.folds import grouped_folds
 from tagmix.learners.logistic import TagLogistic, cross_fitted, fit_tag_logistic
+from tagmix.learners.quality import TagQuality, quality_of
 from tagmix.learners.rare_tags import rare_tag_weights_of
 from tagmix.learners.shown import (
     SHOWN_PRECISION,
@@ -37,7 +38,8 @@ class Calibration(NamedTuple):
     """Probabilities of scores, thresholds, and weights by which rare tags count fully.
 
     ``thresholds`` has one value per tag, ``level_thresholds`` one per precision of 1 %, 2 %, …;
-    ``outcome`` is what the rule showed on cross-validated pictures.
+    ``outcome`` is what the rule showed on cross-validated pictures, ``quality`` the same and more per tag
+    (None in older files).
     """
 
     logistic: TagLogistic
@@ -45,6 +47,7 @@ class Calibration(NamedTuple):
     rare_tag_weights: Floats
     level_thresholds: Floats
     outcome: Outcome
+    quality: TagQuality | None = None
 
     def probabilities(self, features: Sequence[Floats]) -> Floats:
         """Return the probability that each picture has each tag."""
@@ -80,5 +83,6 @@ def fit_calibration(
         rare_tag_weights_of(p, tags, seed, known),
         level_thresholds(p, tags, known),
         outcome_of(p, tags, thresholds, known),
+        quality_of(p, tags, thresholds, known),
     )
     return calibration, p

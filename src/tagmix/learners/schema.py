@@ -251,11 +251,11 @@ class Part(NamedTuple):
     def unpack(self, plain: Any, path: str, arrays: Mapping[str, Any], sizes: Dimensions) -> Any:
         """Return the object, every field checked, and then all of it."""
         kind, stored = self.kinds[plain["kind"]], plain["fields"]
-        if set(stored) != set(kind.fields):
+        if not set(kind.fields) - kind.newer <= set(stored) <= set(kind.fields):
             raise ValueError(f"{path:.60} must have the fields {sorted(kind.fields)}")
         inside = dict(sizes) if kind.own_dimensions else sizes
         values = {
-            key: field.unpack(stored[key], f"{path}.{key}", arrays, inside)
+            key: field.unpack(stored.get(key), f"{path}.{key}", arrays, inside)
             for key, field in kind.fields.items()
         }
         kind.check(values)
@@ -263,10 +263,11 @@ class Part(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """One kind of ``Part``."""
+    """One kind of ``Part``; ``newer`` names fields of ``Maybe`` that older files lack."""
 
     make: Any
     fields: Mapping[str, Any]
     check: Callable[[dict[str, Any]], None] = lambda values: None
     extra: Callable[[], dict[str, Any]] = dict
     own_dimensions: bool = False
+    newer: frozenset[str] = frozenset()

@@ -87,7 +87,7 @@ def precise_threshold(precision: float, p: Floats, tags: Floats, known: Known = 
     >>> precise_threshold(0.6, p, np.array([[1.0, 0.0, 1.0, 0.0]]))
     0.5
     """
-    levels, shown, right = _by_threshold(of_known(p, known), of_known(tags, known))
+    levels, shown, right = by_threshold(of_known(p, known), of_known(tags, known))
     f1 = right / (shown + right[-1])
     return float(levels[int(np.argmax(np.where(right >= precision * shown, f1, -1.0)))])  # the first if none
 
@@ -100,7 +100,7 @@ def level_thresholds(p: Floats, tags: Floats, known: Known = None) -> Floats:
     >>> thresholds[[65, 66]].tolist()
     [0.3, 0.5]
     """
-    levels, shown, right = _by_threshold(of_known(p, known), of_known(tags, known))
+    levels, shown, right = by_threshold(of_known(p, known), of_known(tags, known))
     precision = np.where(shown >= FEWEST_SHOWN, right / shown, 0.0)
     # The highest precision at this threshold or below it
     best = np.maximum.accumulate(precision[::-1])
@@ -121,7 +121,7 @@ def threshold_of(precision: Any, level_thresholds: Floats) -> float:
     return float(level_thresholds[level - 1])
 
 
-def _by_threshold(p: Floats, tags: Floats) -> tuple[Floats, Floats, Floats]:
+def by_threshold(p: Floats, tags: Floats) -> tuple[Floats, Floats, Floats]:
     """Return every distinct probability, descending, and how many tags it shows and how many are right."""
     order = np.argsort(-p, axis=None, kind="stable")
     levels = p.ravel()[order]

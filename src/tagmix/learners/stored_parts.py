@@ -7,7 +7,8 @@ import numpy as np
 from tagmix.kernels import active
 from tagmix.learners.calibrate import Calibration
 from tagmix.learners.logistic import TagLogistic
-from tagmix.learners.schema import Array, ByName, Dimension, Flag, Kind, Number, Part
+from tagmix.learners.quality import TagQuality
+from tagmix.learners.schema import Array, ByName, Dimension, Flag, Kind, Maybe, Number, Part
 from tagmix.learners.shown import NEVER, PERCENTS, Outcome
 from tagmix.model.gaussian import Gaussian, Projection
 from tagmix.model.given import Odds, RegionModel
@@ -42,6 +43,12 @@ def _check_outcome(values: dict[str, Any]) -> None:
                 ("tagged", "shown"), ("guesses", "tagged"), ("right_guesses", "guesses"))  # fmt: skip
     if any(values[part] > values[whole] + 1e-6 * values["shown"] for part, whole in parts_of):
         raise ValueError("no part of an outcome may be larger than the whole")
+
+
+def _check_quality(values: dict[str, Any]) -> None:
+    right = values["right"]
+    if (right > values["shown"]).any() or (right > values["given"]).any():
+        raise ValueError("no tag may be right more often than it is shown or given")
 
 
 def _check_levels(values: dict[str, Any]) -> None:
@@ -135,6 +142,21 @@ OUTCOME = Part(
         )
     }
 )
+_COUNTS = Array(("tags",), 0, 10**15, whole=True)
+QUALITY = Part(
+    {
+        "quality": Kind(
+            TagQuality,
+            {
+                "given": _COUNTS,
+                "shown": _COUNTS,
+                "right": _COUNTS,
+                "average_precision": Array(("tags",), 0.0, 1.0),
+            },
+            _check_quality,
+        )
+    }
+)
 CALIBRATION = Part(
     {
         "calibration": Kind(
@@ -145,8 +167,10 @@ CALIBRATION = Part(
                 "rare_tag_weights": Array(("tags",), 1e-300, 1e9),
                 "level_thresholds": Array((len(PERCENTS),), 0.0, NEVER),
                 "outcome": OUTCOME,
+                "quality": Maybe(QUALITY),
             },
             _check_levels,
+            newer=frozenset({"quality"}),
         )
     }
 )

@@ -89,19 +89,40 @@ def read(path: str | os.PathLike[str], kind: str | None = None) -> Contents:
         raise ModelFileError(f"{file} does not fit into memory: use a machine with more of it") from error
 
 
-def _read(stream: BufferedReader, file: str, kind: str | None) -> Contents:
+def read_manifest(path: str | os.PathLike[str]) -> Manifest:
+    """Return the manifest of a file, checked; its arrays are neither read nor checked."""
+    file = _shown(path)
+    try:
+        with open(path, "rb", opener=_open_without_waiting) as stream:
+            return _read_manifest(stream, _size_of(stream, file), file)
+    except OSError as error:
+        raise ModelFileError(f"{file} {_trouble(error)}") from error
+
+
+def manifest_of(kind: str, fields: Mapping[str, JSON], arrays: Arrays, file: str = "a file") -> Manifest:
+    """Return the manifest that ``write`` gives to these fields and arrays."""
+    _check_storable(kind, fields, arrays, file)
+    return _manifest_of(kind, fields, {n: _storable(n, arrays[n], file) for n in sorted(arrays)})
+
+
+def _size_of(stream: BufferedReader, file: str) -> int:
     status = os.fstat(stream.fileno())
     if not stat.S_ISREG(status.st_mode):
         raise ModelFileError(
             f"{file} is a pipe or a device, not a tagmix file: copy it to a plain file first"
         )
-    described = _read_manifest(stream, status.st_size, file)
+    return status.st_size
+
+
+def _read(stream: BufferedReader, file: str, kind: str | None) -> Contents:
+    size = _size_of(stream, file)
+    described = _read_manifest(stream, size, file)
     if kind is not None and described.kind != kind:
         raise ModelFileError(
             f"{file} holds {described.kind!r} where {kind!r} was expected: give another file"
         )
     start = stream.tell()
-    _check_size(status.st_size, start + described.payload_bytes, file)
+    _check_size(size, start + described.payload_bytes, file)
     digest = hashlib.sha256()
     while block := stream.read(CHUNK):
         digest.update(block)
@@ -204,10 +225,7 @@ def _writer() -> str:
 
 def _preamble(kind: str, fields: Mapping[str, JSON], arrays: Arrays, file: str) -> bytes:
     """Return header and manifest, as long as it takes for the first array to start aligned."""
-    digest = hashlib.sha256()
-    for block in _payload(arrays):
-        digest.update(block)
-    raw = _manifest.encode(Manifest(kind, _writer(), dict(fields), _placed(arrays), digest.hexdigest()))
+    raw = _manifest.encode(_manifest_of(kind, fields, arrays))
     # Spaces are nothing to JSON, and covered by its checksum.
     raw = raw.ljust(aligned(HEADER.size + len(raw)) - HEADER.size)
     if len(raw) > MAX_MANIFEST_BYTES:
@@ -216,6 +234,13 @@ def _preamble(kind: str, fields: Mapping[str, JSON], arrays: Arrays, file: str) 
             f"{MAX_MANIFEST_BYTES:,} are allowed; put long lists into arrays"
         )
     return HEADER.pack(MAGIC, FORMAT, len(raw), hashlib.sha256(raw).digest()) + raw
+
+
+def _manifest_of(kind: str, fields: Mapping[str, JSON], arrays: Arrays) -> Manifest:
+    digest = hashlib.sha256()
+    for block in _payload(arrays):
+        digest.update(block)
+    return Manifest(kind, _writer(), dict(fields), _placed(arrays), digest.hexdigest())
 
 
 def _check_storable(kind: str, fields: Mapping[str, JSON], arrays: Arrays, file: str) -> None:

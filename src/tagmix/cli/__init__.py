@@ -17,6 +17,7 @@ from tagmix.errors import TagmixError, printable
 VERBS = {
     "train": "Learn words and tags from an album of captioned pictures.",
     "annotate": "Tag photos, and the regions in them, with a trained model.",
+    "info": "Print the model card of a model: data, scores, settings, limits.",
     "describe": "Turn an album into bags of visual words, for the Python library.",
     "evaluate": "Compare learners on an album and write a page.",
     "network": "Write a published network as ONNX and TOML, to look at or to change.",

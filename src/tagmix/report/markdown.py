@@ -19,19 +19,20 @@ def table(heads: Sequence[str], lines: Iterable[Line]) -> str:
         for line in lines
     ]
     kept = [i for i in range(len(heads)) if i == 0 or any(row[i] for row in rows)]
-    made = [_row([heads[i] for i in kept]), "|" + len(kept) * "---|"]
-    return "\n".join([*made, *(_row([row[i] for i in kept]) for row in rows)])
+    made = [row_of([heads[i] for i in kept]), "|" + len(kept) * "---|"]
+    return "\n".join([*made, *(row_of([row[i] for i in kept]) for row in rows)])
 
 
 def _text(text: str, small: str) -> str:
     return f"{text} ({small})" if small else text
 
 
-def _row(cells: Sequence[str]) -> str:
-    return "".join(f"| {_escaped(cell)} " if cell else "| " for cell in cells) + "|"
+def row_of(cells: Sequence[str]) -> str:
+    """Return a row of a table."""
+    return "".join(f"| {escaped(cell)} " if cell else "| " for cell in cells) + "|"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Return text that Markdown shows as it is: in one line, and without marks of its own."""
     shown = " ".join(text.split())
     for mark in "\\|*_<`[":

@@ -10,9 +10,9 @@ from PIL import Image
 
 from tagmix import Bags, save
 from tagmix.datasets import READERS, Runs, open_album
-from tagmix.datasets.metadata import iptc_keywords
 from tagmix.errors import AlbumError
-from tagmix.images.decode import embedded
+from tagmix.metadata.embedded import embedded
+from tagmix.metadata.iptc import iptc_keywords
 
 
 def photo(path, **options):
@@ -201,13 +201,13 @@ def test_a_folder_gathers_keywords_from_inside_and_beside_its_photos(tmp_path):
         tmp_path / "a.jpg", dataset(1, 90, b"\x1b%G") + dataset(2, 5, b"title") + dataset(2, 25, b"iptc")
     )
     text(tmp_path / "a.jpg.xmp", xmp("long name", "inside"))
-    text(tmp_path / "a.xmp", xmp("short name"))
+    text(tmp_path / "a.xmp", xmp("not read beside a.jpg.xmp"))
     text(tmp_path / "a.txt", "one, two\nthree")
     text(tmp_path / "a.json", '{"tags": ["json"], "keywords": "k1;k2", "caption": "A red boat"}')
     album = read("folder", tmp_path)
     assert album.problems == ()
     assert album[0].tags == (
-        *("iptc", "inside", "café", "long name", "short name", "one", "two", "three"),
+        *("iptc", "inside", "café", "long name", "one", "two", "three"),
         *("json", "k1", "k2", "red", "boat"),
     )
 

@@ -16,7 +16,8 @@ from PIL import Image
 from tagmix.datasets import READERS
 from tagmix.datasets.mulan import read_mulan
 from tagmix.errors import AlbumError, BagsError, ImageError, TagmixError
-from tagmix.images.decode import decode, decode_labels, embedded, size_of
+from tagmix.images.decode import decode, decode_labels, size_of
+from tagmix.metadata.embedded import embedded
 
 SHARED = runpy.run_path(str(Path(__file__).parents[1] / "datasets" / "makers.py"))
 MAKERS, GOOD, pictures, watched = (SHARED[name] for name in ("MAKERS", "GOOD", "pictures", "watched"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import overload
 
 from tagmix.datasets import truth
-from tagmix.datasets.items import Item, Runs, TrueRegion
+from tagmix.datasets.items import Item, Notes, Runs, TrueRegion
 from tagmix.errors import AlbumError
 
 __all__ = ["Album", "Item", "Runs", "TrueRegion"]
@@ -19,6 +19,8 @@ class Album:
 
     ``problems`` has one line per entry that was skipped while reading. ``format`` is the name of
     the reader that ``open_album`` used.
+    ``problems`` has one line per entry that was skipped while reading, ``notes`` counts what a folder of
+    photos holds beside them.
 
     >>> album = Album((Item(Path("/a/1.jpg"), ("sky", "sea")), Item(Path("/a/2.jpg"), ("sky",))), Path("/a"))
     >>> album
@@ -34,6 +36,7 @@ class Album:
     mask_labels: dict[int, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     format: str = field(default="", compare=False)
+    notes: Notes = field(default=Notes(), compare=False)
 
     def __len__(self) -> int:
         return len(self.items)

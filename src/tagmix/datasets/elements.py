@@ -23,15 +23,17 @@ def number_of(element: Element, path: str) -> float:
         raise AlbumError(f"<{path}> must be a number, got {shown(text)}") from error
 
 
-def files_below(root: Path, suffixes: frozenset[str]) -> Iterator[str]:
-    """Yield the files with these endings below a folder, as sorted relative paths, except hidden ones.
+def files_below(root: Path, suffixes: frozenset[str] | None = None) -> Iterator[str]:
+    """Yield the files with these endings (or all) below a folder, sorted relative paths, except hidden ones.
 
     Folders that are links are not entered: they can lead out of the album, or in circles.
     """
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            if not name.startswith(".") and os.path.splitext(name)[1].lower() in suffixes:
+            if name.startswith("."):
+                continue
+            if suffixes is None or os.path.splitext(name)[1].lower() in suffixes:
                 yield (Path(folder) / name).relative_to(root).as_posix()
 
 

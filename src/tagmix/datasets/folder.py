@@ -1,68 +1,87 @@
 """A folder of photos, with keywords in the files, in sidecars, or in the names of sub-folders."""
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tagmix.datasets.album import Album
 from tagmix.datasets.collect import Collector
-from tagmix.datasets.elements import checked_folder, files_below
-from tagmix.datasets.files import MAX_SIDECAR, read_bytes, read_json, read_text
-from tagmix.datasets.metadata import iptc_keywords, xmp_keywords
+from tagmix.datasets.elements import checked_folder
+from tagmix.datasets.files import MAX_SIDECAR, read_json, read_text
+from tagmix.datasets.items import Notes
 from tagmix.datasets.paths import contained, is_file, shown
+from tagmix.datasets.survey import survey
 from tagmix.datasets.tags import listed, words
 from tagmix.errors import AlbumError, ImageError
-from tagmix.images.decode import SUFFIXES, embedded
+from tagmix.images.decode import size_of
+from tagmix.metadata.read import PhotoMetadata, read_photo
+from tagmix.metadata.stop_list import STOP_LIST
 
 
-def read_folder(path: str | os.PathLike[str], *, subfolders: bool = False, captions: bool = False) -> Album:
+def read_folder(
+    path: str | os.PathLike[str],
+    *,
+    subfolders: bool = False,
+    captions: bool = False,
+    stop: Collection[str] = STOP_LIST,
+) -> Album:
     """Return the album of all photos below a folder.
 
-    Tags come from XMP and IPTC inside the photo, and from sidecars ``photo.jpg.xmp``, ``photo.xmp``,
-    ``photo.txt``, ``photo.json``. With ``subfolders`` the names of the sub-folders are tags too; with
-    ``captions`` text sidecars contain sentences rather than lists.
+    Tags come from the metadata of the photo and its sidecar ``photo.jpg.xmp`` or ``photo.xmp`` (see
+    ``tagmix.metadata.read``), and from ``photo.txt`` and ``photo.json``. With ``subfolders`` the names of the
+    sub-folders are tags too; with ``captions`` text sidecars contain sentences rather than lists. ``stop``
+    are patterns of tags to leave out. A raw file is left out beside a picture of the same name, which has
+    the tags of both.
     """
     root = checked_folder(path, "a folder of photos")
-    collector = Collector(root)
-    photos = list(files_below(root, SUFFIXES))
-    if not photos:
-        raise AlbumError(f"{shown(root.name)} must be a folder of photos, got no photos: check the path")
-    for name in photos:
+    collector, found = Collector(root), survey(root)
+    if not found.photos:
+        raise AlbumError(
+            f"{shown(root.name)} must be a folder of photos, got no photos{found.unread_shown()}: check the "
+            "path"
+        )
+    stopped: Counter[str] = Counter()
+    machine_only = 0
+    for name in found.photos:
         with collector.setting_aside(name):
             contained(root, name)  # before reading: the photo can be a link
+            own = _metadata(name, collector, stop)
             tags = list(PurePosixPath(name).parent.parts) if subfolders else []
-            tags += _inside(name, collector)
-            for sidecar, read in _sidecars(name, captions):
+            tags += own.tags
+            if (raw := found.raw_of.get(name)) is not None:
+                tags += _metadata(raw, collector, stop).tags
+            for sidecar, read in _texts(name, captions):
                 with collector.setting_aside(sidecar):
                     file = contained(root, sidecar)
                     if is_file(file):
                         tags += read(file)
+            stopped.update(own.stopped)
+            machine_only += bool(own.machine and not tags)
             collector.add(name, {"image": name, "tags": tags})
-    return collector.album()
+    notes = Notes(found.unread, dict(stopped), machine_only, len(found.raw_of))
+    return replace(collector.album(), notes=notes)
 
 
-def _inside(name: str, collector: Collector) -> list[str]:
+def _metadata(name: str, collector: Collector, stop: Collection[str]) -> PhotoMetadata:
+    path = contained(collector.root, name)
     try:
-        found = embedded(collector.root / name)
+        size_of(path)
     except ImageError as error:
         raise AlbumError(f"is not a picture: {error}") from error
-    tags = iptc_keywords(found.iptc)
-    if found.xmp:
-        with collector.setting_aside(name):
-            tags += xmp_keywords(found.xmp, "the XMP packet inside")
-    return tags
+    found = read_photo(path, stop=stop, within=collector.root)
+    for problem in found.problems:
+        collector.problem(name, problem)
+    return found
 
 
-def _sidecars(name: str, captions: bool) -> list[tuple[str, Any]]:
-    """Return the possible names of a photo's sidecars, each with its reader."""
+def _texts(name: str, captions: bool) -> list[tuple[str, Any]]:
+    """Return the possible names of a photo's text sidecars, each with its reader."""
     stem = PurePosixPath(name).with_suffix("").as_posix()
-    kinds = ((".xmp", _xmp), (".txt", lambda file: _txt(file, captions)), (".json", _json))
+    kinds = ((".txt", lambda file: _txt(file, captions)), (".json", _json))
     return [(f"{base}{suffix}", read) for suffix, read in kinds for base in (name, stem)]
-
-
-def _xmp(file: Path) -> list[str]:
-    return xmp_keywords(read_bytes(file, MAX_SIDECAR), shown(file.name))
 
 
 def _txt(file: Path, captions: bool) -> list[str]:

@@ -1,7 +1,9 @@
 """The parts of an album: pictures, their tags and their true regions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 Box: TypeAlias = tuple[float, float, float, float]
@@ -27,6 +29,20 @@ class TrueRegion:
     box: Box | None = None
     polygon: Polygon | None = None
     runs: Runs | None = None
+
+
+class Notes(NamedTuple):
+    """What reading a folder of photos left out, for those who wonder why there are so few tags.
+
+    ``unread`` counts files of kinds that cannot be read, by ending; ``stopped`` the keywords on the stop
+    list; ``machine_only`` photos with tags of tagmix alone; ``pairs`` raw files beside a picture of the same
+    name.
+    """
+
+    unread: Mapping[str, int] = MappingProxyType({})
+    stopped: Mapping[str, int] = MappingProxyType({})
+    machine_only: int = 0
+    pairs: int = 0
 
 
 @dataclass(frozen=True)

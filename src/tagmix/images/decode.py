@@ -1,6 +1,7 @@
 """Decode picture files into upright RGB arrays; every error of an untrusted file becomes one line.
 
-Pillow does the decoding, from a short list of formats. The size is read from the header and checked before
+Pillow does the decoding, from a short list of formats; of a raw file of a camera it decodes the JPEG preview.
+The size is read from the header and checked before
 a pixel is decoded. A colour profile (ICC) is ignored: the features downstream compare pictures with each
 other, most pictures are sRGB, and a profile is one more untrusted input.
 """
@@ -21,40 +22,45 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from tagmix.errors import ImageError
+from tagmix.images.orientation import UPRIGHT, combined, inverse, is_orientation, is_sideways, upright
+from tagmix.images.raw import SUFFIXES as RAW_SUFFIXES
+from tagmix.images.raw import Preview, find_preview
 
 Source: TypeAlias = str | os.PathLike[str] | bytes
 RGB: TypeAlias = NDArray[np.uint8]
 
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "GIF", "BMP")
-SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".gif", ".bmp", ".heic", ".heif"})
+PICTURE_SUFFIXES = frozenset(
+    {".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".gif", ".bmp", ".heic", ".heif"}
+)
+SUFFIXES = PICTURE_SUFFIXES | RAW_SUFFIXES
 MAX_PIXELS = 100_000_000
 HEIF_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"})
 ORIENTATION = 0x0112
-TURNS = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
 
 
-class Embedded(NamedTuple):
-    """The descriptions a picture file carries, as raw bytes; empty where there are none."""
+class _Opened(NamedTuple):
+    """A picture before it is decoded, its orientation, and how far decoding itself will have turned it."""
 
-    xmp: bytes
-    iptc: bytes
+    image: Image.Image
+    orientation: int
+    turned: int
 
 
-def decode(source: Source, *, max_pixels: int = MAX_PIXELS, max_side: int | None = None) -> RGB:
+def decode(
+    source: Source,
+    *,
+    max_pixels: int = MAX_PIXELS,
+    max_side: int | None = None,
+    orientation: int | None = None,
+) -> RGB:
     """Return the picture as height × width × 3 bytes of RGB, upright; :class:`ImageError` if it cannot be.
 
     Transparent pixels are laid on white, because that is what pages and viewers show behind them; dropping
     the alpha channel would bring back hidden colours. Sixteen bits per channel are cut to their upper eight.
     Of an animation the first frame is used. With ``max_side`` the picture is shrunk to
-    that longer side (never enlarged), and JPEG files are decoded small in the first place.
+    that longer side (never enlarged), and JPEG files are decoded small in the first place. ``orientation``
+    (1 to 8, as in EXIF) is used instead of the file's own.
 
     >>> buffer = io.BytesIO()
     >>> Image.new("RGB", (2, 1), (250, 20, 0)).save(buffer, "PNG")
@@ -65,20 +71,21 @@ def decode(source: Source, *, max_pixels: int = MAX_PIXELS, max_side: int | None
         raise ImageError(
             f"max_side must be at least 1 pixel, got {max_side}: leave it out for the full size."
         )
-    with _opened(source, max_pixels) as image:
+    with _opened(source, max_pixels) as found:
+        image = found.image
         if max_side is not None and max(image.size) > max_side:
             scale = max_side / max(image.size)
             image.draft(None, (math.ceil(image.width * scale), math.ceil(image.height * scale)))
         image.load()
-        upright = _upright(_rgb(image), image)
-        if max_side is not None and max(upright.size) > max_side:
-            upright = _shrunk(upright, max_side)
-        return np.array(upright, dtype=np.uint8)
+        turned = upright(_rgb(image), _still_to_turn(found, orientation))
+        if max_side is not None and max(turned.size) > max_side:
+            turned = _shrunk(turned, max_side)
+        return np.array(turned, dtype=np.uint8)
 
 
 def decode_labels(source: Source, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint16]:
     """Return a label mask as height × width numbers: of a palette picture the indices, not the colours."""
-    with _opened(source, max_pixels) as image:
+    with _opened(source, max_pixels) as (image, _, _):
         image.load()
         if not (image.mode in ("1", "L", "P") or image.mode.startswith("I;16")):
             raise ImageError(
@@ -88,45 +95,60 @@ def decode_labels(source: Source, *, max_pixels: int = MAX_PIXELS) -> NDArray[np
         return np.asarray(image).astype(np.uint16)
 
 
-def size_of(source: Source) -> tuple[int, int]:
+def size_of(source: Source, *, orientation: int | None = None) -> tuple[int, int]:
     """Return height and width of the upright picture from its header, without decoding it."""
-    with _opened(source, None) as image:
-        width, height = image.size
-        # Pillow turns TIFF sizes itself
-        sideways = image.format != "TIFF" and _orientation(image) >= 5
+    with _opened(source, None) as found:
+        width, height = found.image.size
+        # Pillow gives the size of a TIFF and a HEIC file as it is after turning
+        sideways = is_sideways(_still_to_turn(found, orientation))
         return (width, height) if sideways else (height, width)
 
 
-def embedded(source: Source) -> Embedded:
-    """Return the XMP packet and the IPTC block of a picture file from its header."""
-    with _opened(source, None) as image:
-        xmp = image.info.get("xmp", b"")
-        resources = image.info.get("photoshop", {})
-        iptc = resources.get(0x0404, b"") if isinstance(resources, dict) else b""
-        return Embedded(
-            xmp.encode() if isinstance(xmp, str) else bytes(xmp),
-            iptc if isinstance(iptc, bytes) else b"",
-        )
+def orientation_of(source: Source, given: int | None = None) -> int:
+    """Return how the stored pixels of a picture are turned: by the file's own word, or as ``given``.
+
+    The pixels of a HEIC file are those that its decoder gives, which are turned by the file's structure; a
+    given orientation that repeats its EXIF turns them no further.
+    """
+    with _opened(source, None) as found:
+        return _still_to_turn(found, given) if found.image.format == "HEIF" else given or found.orientation
+
+
+def heif_xmp(stream: IO[bytes], limit: int) -> bytes:
+    """Return the XMP packet of a HEIC file, the first bytes; none if it has none, or is damaged."""
+    try:
+        with _QUIET, Image.open(stream, formats=_formats(stream.read(16), "")) as image:
+            packet = image.info.get("xmp", b"")
+    except Exception:  # what is wrong with the picture is reported where it is decoded
+        return b""
+    return packet[:limit] if isinstance(packet, bytes) else b""
 
 
 @contextlib.contextmanager
-def _opened(source: Source, max_pixels: int | None) -> Iterator[Image.Image]:
+def _opened(source: Source, max_pixels: int | None) -> Iterator[_Opened]:
     """Open a picture with its size checked; turn every error meanwhile into one ImageError."""
     name = _shown(source)
     try:
         with contextlib.ExitStack() as stack:
             stack.enter_context(_QUIET)
             stream = stack.enter_context(_stream(source, name))
+            preview = _preview(stream, name)
+            if preview is not None:
+                stream = io.BytesIO(preview.content)
+            stream.seek(0)
             formats = _formats(stream.read(16), name)
             stream.seek(0)
             image = stack.enter_context(Image.open(stream, formats=formats))
             _check_size(image.size, max_pixels, name)
-            yield image
+            own, turned = _orientations(image)
+            yield _Opened(image, (preview and preview.orientation) or own, turned)
     except ImageError:
         raise
     except UnidentifiedImageError as error:
         known = ", ".join(FORMATS)
-        raise ImageError(f"{name} must be one of {known} or HEIC, got something else: convert it.") from error
+        raise ImageError(
+            f"{name} must be one of {known}, HEIC or a raw file of a camera, got something else: convert it."
+        ) from error
     except Image.DecompressionBombError as error:
         # Pillow's own limit, which stands above ours and which we do not move for others
         raise ImageError(
@@ -158,15 +180,22 @@ def _stream(source: Source, name: str) -> IO[bytes]:
     raise ImageError(f"{name} must be a plain file, got a folder, pipe or device: name the picture.")
 
 
+def _preview(stream: IO[bytes], name: str) -> Preview | None:
+    try:
+        return find_preview(stream)
+    except ImageError as error:
+        raise ImageError(f"{name} {error}") from error
+
+
 def _formats(head: bytes, name: str) -> tuple[str, ...]:
-    """Return the formats to try; HEIC needs an extra package, imported only for such a file."""
+    """Return the formats to try; the package for HEIC is imported only for such a file."""
     if head[4:8] != b"ftyp" or head[8:12] not in HEIF_BRANDS:
         return FORMATS
     try:
-        from pillow_heif import register_heif_opener  # noqa: PLC0415 (an extra)
+        from pillow_heif import register_heif_opener  # noqa: PLC0415 (other pictures need none of its memory)
     except ImportError as error:
         raise ImageError(
-            f"{name} is HEIC, which needs the package pillow-heif: install tagmix[heic], or convert to JPEG."
+            f"{name} is HEIC, which needs the package pillow-heif: install it again, or convert to JPEG."
         ) from error
     register_heif_opener()
     return ("HEIF",)
@@ -204,18 +233,23 @@ def _from_16_bits(image: Image.Image) -> Image.Image:
     return Image.fromarray(grey).convert("RGB")
 
 
-def _orientation(image: Image.Image) -> int:
+def _orientations(image: Image.Image) -> tuple[int, int]:
+    """Return the file's own orientation, and the one that Pillow turns by when it decodes."""
+    value: Any
+    if image.format == "HEIF":
+        value = image.info.get("original_orientation")
+        own = value if is_orientation(value) else UPRIGHT
+        return own, own
     try:
-        value = image.getexif().get(ORIENTATION, 1)
+        value = image.getexif().get(ORIENTATION, UPRIGHT)
     except Exception:  # pixels can be sound where the EXIF block is damaged
-        return 1
-    return value if isinstance(value, int) and 1 <= value <= 8 else 1
+        return UPRIGHT, UPRIGHT
+    own = value if is_orientation(value) else UPRIGHT
+    return own, own if image.format == "TIFF" else UPRIGHT
 
 
-def _upright(pixels: Image.Image, image: Image.Image) -> Image.Image:
-    # Read after loading: by then Pillow has turned TIFF files itself and reset the tag
-    turn = TURNS.get(_orientation(image))
-    return pixels if turn is None else pixels.transpose(turn)
+def _still_to_turn(found: _Opened, orientation: int | None) -> int:
+    return combined(inverse(found.turned), found.orientation if orientation is None else orientation)
 
 
 def _shrunk(image: Image.Image, max_side: int) -> Image.Image:

@@ -1,20 +1,10 @@
-"""Keywords inside photos: XMP packets (``dc:subject``) and IPTC blocks (2:25)."""
+"""Keywords of an IPTC block (2:25)."""
 
 from collections.abc import Iterator
 
-from tagmix.datasets.files import parse_xml
-
-SUBJECT = "http://purl.org/dc/elements/1.1/}subject"
-ITEM = "http://www.w3.org/1999/02/22-rdf-syntax-ns#}li"
 KEYWORDS = (2, 25)
 CHARSET = (1, 90)
 UTF8 = b"\x1b%G"
-
-
-def xmp_keywords(packet: bytes, name: str) -> list[str]:
-    """Return the subjects of an XMP packet or sidecar; raise AlbumError if it is not XML."""
-    root = parse_xml(packet.strip(b"\0 \r\n\t"), name)  # packets are padded for editing in place
-    return [item.text or "" for subject in root.iter(SUBJECT) for item in subject.iter(ITEM)]
 
 
 def iptc_keywords(block: bytes) -> list[str]:

@@ -10,6 +10,7 @@ from importlib import import_module
 import click
 
 from tagmix import __version__, interrupts
+from tagmix.cli import completing
 from tagmix.cli.exits import Exit
 from tagmix.errors import TagmixError, printable
 
@@ -22,11 +23,14 @@ VERBS = {
     "evaluate": "Compare learners on an album and write a page.",
     "network": "Write a published network as ONNX and TOML, to look at or to change.",
     "reproduce": "Repeat the paper's experiments and write a page.",
+    "completion": "Print a script for completion by Tab in bash, zsh or fish.",
     "demo": "Run all steps on a drawn album and write a page.",
 }
 
 
 class _Verbs(click.Group):
+    about = VERBS
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
 
@@ -72,7 +76,19 @@ def main() -> None:
     interrupts.take_over()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name that a terminal cannot show is no error
         sys.stdout.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    instruction = os.environ.get(completing.VARIABLE)
+    sys.exit(run(sys.argv[1:]) if instruction is None else _complete(instruction))
+
+
+def _complete(instruction: str) -> int:
+    """Answer a shell that completes; a problem must not write into the line that is being typed."""
+    try:
+        completing.respond(tagmix, instruction)
+    except Exception:
+        if "TAGMIX_DEBUG" in os.environ:
+            raise
+        return Exit.FAILED
+    return Exit.DONE
 
 
 def run(arguments: list[str]) -> int:

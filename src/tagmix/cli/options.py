@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from tagmix.cli.places import usual_cache
 from tagmix.cli.progress import bars
 from tagmix.datasets import Album, open_album
 from tagmix.errors import AlbumError, ModelFileError, NetworkError, printable
@@ -147,10 +148,8 @@ def cache_folder(folder: Path | None, none: bool) -> Path | None:
     """Return the folder for finished pictures: the one given, or the user's cache folder if there is one."""
     if none or folder is not None:
         return None if none else folder
-    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     try:
-        home = home.expanduser() if not home.is_absolute() else home
-        usual = (home if home.is_absolute() else Path.home() / ".cache") / "tagmix"
+        usual = usual_cache()
         usual.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):
         click.echo(

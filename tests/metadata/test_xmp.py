@@ -63,7 +63,7 @@ def test_prefixes_are_those_in_scope() -> None:
     shadow = b"<a:a xmlns:a='u' xmlns:b='u' xmlns='w'><b:b xmlns:a='v'><c xmlns=''/></b:b></a:a>"
     root = parse_xmp(shadow, "").root
     inner = root.children[0]
-    assert (root.prefix_of("u"), root.prefix_of("w"), root.prefix_of("x")) == ("a", "", None)
+    assert (root.prefix_of("u"), root.prefix_of("w"), root.prefix_of("x")) == ("b", "", None)
     assert (inner.prefix_of("u"), inner.prefix_of("v")) == ("b", "a")
     assert inner.children[0].prefix_of("w") is None
 

@@ -80,7 +80,7 @@ def properties(document: Document) -> list[Property]:
 
 def _properties_of(node: Element) -> Iterator[Property]:
     for attribute in node.attributes:
-        if _is_property(attribute):
+        if is_property(attribute):
             yield Property(attribute.name, node, attribute=attribute)
     for child in node.children:
         yield Property(child.name, node, element=child)
@@ -144,11 +144,12 @@ def _fields(element: Element) -> list[tuple[str, Value]]:
 def _shorthand(element: Element) -> Iterator[tuple[str, Value]]:
     """Yield the fields that are written as attributes."""
     for attribute in element.attributes:
-        if _is_property(attribute):
+        if is_property(attribute):
             yield attribute.name, Value("text", attribute.value)
 
 
-def _is_property(attribute: Attribute) -> bool:
+def is_property(attribute: Attribute) -> bool:
+    """Return whether an attribute is a property, and no syntax of XML or RDF."""
     return attribute.name not in SYNTAX and not attribute.name.startswith(f"{XML}}}")
 
 

@@ -79,17 +79,20 @@ class Element:
         for child in self.children:
             yield from child.walk()
 
-    def prefix_of(self, namespace: str) -> str | None:
-        """Return a prefix (may be empty: the default) that means this namespace inside the element."""
-        seen: set[str] = set()
+    def scope(self) -> dict[str, str]:
+        """Return the namespace that each prefix means inside the element; the default has an empty prefix."""
+        found: dict[str, str] = {}
         element: Element | None = self
         while element is not None:
             for prefix, uri in element.declared:
-                if prefix not in seen and uri == namespace:
-                    return prefix
-                seen.add(prefix)
+                found.setdefault(prefix, uri)
             element = element.parent
-        return None
+        return found
+
+    def prefix_of(self, namespace: str) -> str | None:
+        """Return a prefix that means this namespace inside the element; empty if only the default does."""
+        meant = [prefix for prefix, uri in self.scope().items() if uri == namespace]
+        return max(meant, default=None)  # attributes need a prefix, so the default comes last
 
 
 class Document:

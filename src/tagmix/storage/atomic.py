@@ -4,7 +4,7 @@ import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tagmix.errors import TagmixError
@@ -39,8 +39,17 @@ def read_limited(path: Path, most: int) -> bytes:
     raise ValueError(f"not a regular file of at most {most:,} bytes")
 
 
-def replace(target: Path, blocks: Iterable[memoryview | bytes], *, scratch: bool) -> None:
-    """Put a file of these blocks in the place of ``target`` in one step."""
+def replace(
+    target: Path,
+    blocks: Iterable[memoryview | bytes],
+    *,
+    scratch: bool,
+    check: Callable[[], None] | None = None,
+) -> None:
+    """Put a file of these blocks in the place of ``target`` in one step.
+
+    ``check`` is called when the new file is whole and the old one still there; its error keeps the old one.
+    """
     mode = None if scratch else _mode_to_keep(target)
     # Not named after the target: its name may already be as long as the system allows.
     temporary = target.with_name(f".tagmix-{secrets.token_hex(8)}.tmp")
@@ -53,11 +62,19 @@ def replace(target: Path, blocks: Iterable[memoryview | bytes], *, scratch: bool
             if not scratch:
                 stream.flush()
                 os.fsync(stream.fileno())
+        if check is not None:
+            check()
         os.replace(temporary, target)
     finally:  # runs for Ctrl-C too; after the replacement there is nothing left to remove
         temporary.unlink(missing_ok=True)
     if not scratch:
         _sync_folder(target.parent)
+
+
+def remove(target: Path) -> None:
+    """Remove a file for good, also where the power is cut right after."""
+    target.unlink()
+    _sync_folder(target.parent)
 
 
 def _mode_to_keep(target: Path) -> int | None:

@@ -17,6 +17,8 @@ def test_a_run_goes_from_planned_to_written_to_finished(library):
     runs.wrote(run, photo)
     assert runs.finish(run).state == "finished"
     assert [one.state for one in runs.entries(run)] == ["written"]
+    assert runs.entry(run, photo).state == "written"
+    assert runs.entry(run, 99) is None
     assert runs.all()[0].arguments == {"k": 5}
     assert runs.get(run.name) == runs.get(run.id)
 

@@ -1,17 +1,23 @@
 """The catalogue of a library of photos: one SQLite file, and what is asked of it."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
 from tagmix.catalogue.labels import Labels
+from tagmix.catalogue.lessons import Lessons
 from tagmix.catalogue.opening import check_all, open_store
 from tagmix.catalogue.photos import Photos
+from tagmix.catalogue.regions import Regions
 from tagmix.catalogue.roots import settle_root
 from tagmix.catalogue.runs import Runs
+from tagmix.catalogue.scan import Scan, Unreadable
+from tagmix.catalogue.search import Found, Search
 from tagmix.catalogue.store import Store
+from tagmix.catalogue.tag_changes import LibraryTags
 from tagmix.catalogue.tags import Tags
+from tagmix.catalogue.values import Noted
 from tagmix.catalogue.verdicts import Verdicts
 
 
@@ -25,23 +31,40 @@ class Catalogue:
     ----------
     root, path
         The library's folder, to which the places of photos are relative, and the file.
-    photos, tags, verdicts, runs
+    photos, tags, verdicts, runs, regions, lessons
         The parts.
     """
 
     def __init__(self, store: Store, root: Path) -> None:
         self._store, self.root, self.path = store, root, store.path
-        self.tags = Tags(store)
-        self._labels = Labels(store, self.tags)
+        names = Tags(store)
+        self._labels = Labels(store, names)
         self.photos = Photos(store, self._labels, root)
-        self.verdicts = Verdicts(store, self._labels, self.tags)
-        self.runs = Runs(store, self._labels, self.tags)
+        self.verdicts = Verdicts(store, self._labels, names)
+        self._search = Search(store, self._labels, names, self.photos)
+        self.tags = LibraryTags(store, self._labels, names)
+        self.regions = Regions(store, names)
+        self.lessons = Lessons(store, self._labels, names)
+        self.runs = Runs(store, self._labels, names)
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
         """Make all changes of a block in one transaction, or none; keep it short, others wait for it."""
         with self._store.writing():
             yield
+
+    def scan(self, places: Iterable[str], *, below: str | None = None) -> Iterator[Noted | Unreadable]:
+        """Yield what became of each of these files, relative to the root, recorded in short transactions.
+
+        A file whose size and time of change are as noted is not read. With ``below``, a folder all of whose
+        photos are among the places ("" for the whole library), photos that are gone are recorded as missing
+        and yielded at the end.
+        """
+        return Scan(self._store, self.photos, self.root).run(places, below)
+
+    def search(self, question: str) -> Found:
+        """Return the photos for which a question holds, such as ``boat -night``, in the order of places."""
+        return self._search.find(question)
 
     def check(self) -> tuple[str, ...]:
         """Return what is wrong with the file, one line each; reads all of it."""

@@ -99,6 +99,13 @@ class Labels:
         row = self._store.one("SELECT max(id) FROM photo")
         return (row[0] or 0) // BLOCK + 1 if row else 1
 
+    def every(self) -> Bools:
+        """Return for each number whether there is a photo of it."""
+        mask = np.zeros(self.blocks() * BLOCK, bool)
+        row = self._store.one("SELECT max(id) FROM photo")
+        mask[1 : 1 + (row[0] or 0 if row else 0)] = True  # photos are never deleted
+        return mask
+
     def mask(self, label: int) -> Bools:
         """Return for each number of a photo whether it has the label."""
         blocks = self.blocks()

@@ -8,12 +8,12 @@ import contextlib
 import os
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tagmix.catalogue.hashing import Stamp, file_digest, stamp_of
 from tagmix.catalogue.labels import Labels
-from tagmix.catalogue.places import place_bytes, place_text
+from tagmix.catalogue.places import after, place_bytes, place_text
 from tagmix.catalogue.store import Row, Store
 from tagmix.catalogue.values import Change, Noted, Photo, PhotoId
 from tagmix.errors import CatalogueError, printable
@@ -120,6 +120,15 @@ class Photos:
             raise CatalogueError(f"there is no photo of number {photo}: scan the folder.")
         return _photo(row)
 
+    def several(self, photos: Sequence[int]) -> list[Photo]:
+        """Return what is known of photos, in their order; numbers without a photo are left out."""
+        found: dict[int, Photo] = {}
+        for start in range(0, len(photos), 500):
+            part = photos[start : start + 500]
+            sql = f"SELECT {_COLUMNS} FROM photo WHERE id IN ({', '.join('?' * len(part))})"
+            found.update((row[0], _photo(row)) for row in self._store.rows(sql, part))
+        return [found[photo] for photo in photos if photo in found]
+
     def require(self, place: str) -> PhotoId:
         """Return the photo at a place, or raise CatalogueError."""
         photo = self.at(place)
@@ -138,6 +147,12 @@ class Photos:
         while rows := self._store.rows(sql, (last, number)):  # no transaction stays open between the blocks
             yield from map(_photo, rows)
             last, number = rows[-1][1], rows[-1][0]
+
+    def below(self, start: bytes) -> list[tuple[PhotoId, bytes]]:
+        """Return the photos, not missing, whose places begin with these bytes, and their places."""
+        sql = "SELECT id, place FROM photo WHERE place >= ? AND place < ? AND gone IS NULL"
+        rows = self._store.rows(sql, (start, after(start)))
+        return [(PhotoId(photo), place) for photo, place in rows]
 
     def miss(self, photos: Iterable[PhotoId]) -> None:
         """Record that the files of photos are gone; nothing that was said of them is lost."""

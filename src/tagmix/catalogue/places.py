@@ -5,6 +5,9 @@ from pathlib import Path, PurePath
 
 from tagmix.errors import CatalogueError, printable
 
+# No system has longer paths.
+LONGEST = 1 << 16
+
 
 def place_bytes(place: str | PurePath) -> bytes:
     r"""Return a relative place as bytes, with ``/`` between levels; CatalogueError if it leads elsewhere.
@@ -33,6 +36,16 @@ def place_text(raw: bytes) -> str:
     True
     """
     return os.fsdecode(raw)
+
+
+def after(start: bytes) -> bytes:
+    r"""Return the first place behind all that begin with these bytes.
+
+    >>> after(b"2019/"), after(b"")[:2]
+    (b'20190', b'\xff\xff')
+    """
+    shorter = start.rstrip(b"\xff")
+    return shorter[:-1] + bytes([shorter[-1] + 1]) if shorter else b"\xff" * LONGEST
 
 
 def relative_place(root: Path, path: Path) -> str:

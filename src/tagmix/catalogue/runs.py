@@ -156,6 +156,11 @@ class Runs:
                     yield self._entry_of(row)
             last = rows[-1][0]
 
+    def entry(self, run: Run, photo: PhotoId) -> Entry | None:
+        """Return what a run did with a photo, or None."""
+        row = self._store.one("SELECT 1 FROM entry WHERE run = ? AND photo = ?", (run.id, photo))
+        return None if row is None else self._entry(run, photo)
+
     def _entry(self, run: Run, photo: int) -> Entry:
         sql = """SELECT photo, place, state, tags, gone IS NOT NULL FROM entry JOIN photo ON photo.id = photo
             WHERE run = ? AND photo = ?"""

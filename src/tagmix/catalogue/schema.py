@@ -23,7 +23,7 @@ _FIRST = (
     )""",
     "CREATE UNIQUE INDEX photo_place ON photo(place) WHERE gone IS NULL",
     "CREATE INDEX photo_digest ON photo(digest)",
-    "CREATE INDEX photo_gone ON photo(place) WHERE gone IS NOT NULL",
+    "CREATE INDEX photo_order ON photo(place)",
     """CREATE TABLE tag (
         id INTEGER PRIMARY KEY,
         name TEXT UNIQUE,               -- canonical; NULL: merged

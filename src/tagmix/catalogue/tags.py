@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from tagmix.catalogue.store import Store
 from tagmix.errors import CatalogueError, printable
-from tagmix.tag_names import ancestors, is_usable, last_level, normal_name
+from tagmix.tag_names import SEPARATOR, ancestors, is_usable, last_level, normal_name
 
 
 def folded(name: str) -> str:
@@ -36,12 +36,7 @@ class Tags:
         store.forget.append(self._above.clear)
 
     def resolve(self, name: str, *, exact: bool = False) -> str | None:
-        """Return the tag that a name stands for, or None if there is none, or more than one.
-
-        In this order: a tag or synonym of exactly this name; of this name but for capitals; the only tag
-        whose last level it is. ``exact`` stops after the first, as keywords of files are understood: what
-        they mean must not depend on the tags of other photos.
-        """
+        """Return the tag that a name stands for, as ``LibraryTags.resolve``."""
         tag = self._find(checked_name(name), exact)
         return None if tag is None else self.name_of(tag)
 
@@ -73,8 +68,8 @@ class Tags:
     def meant_by(self, name: str) -> list[int]:
         """Return all tags with this name, synonym or last level, whatever its capitals."""
         key = folded(name)
-        sql = "SELECT tag FROM name WHERE folded = ? UNION SELECT tag FROM name WHERE last = ?"
-        return [tag for (tag,) in self._store.rows(sql, (key, key))]
+        sql = "SELECT tag FROM name WHERE folded = ? UNION ALL SELECT tag FROM name WHERE last = ?"
+        return list(dict.fromkeys(tag for (tag,) in self._store.rows(sql, (key, key))))
 
     def add(self, name: str, *, exact: bool = True) -> int:
         """Return the number of a tag, made with the tags above it if there is none of this name."""
@@ -83,6 +78,13 @@ class Tags:
         return self._make(canonical) if found is None else found
 
     def _make(self, canonical: str) -> int:
+        upper, bar, last = canonical.rpartition(SEPARATOR)
+        proper = self.name_of(self.add(upper)) + bar + last if upper else canonical
+        if proper != canonical and is_usable(proper):
+            # A level above was renamed or merged: the keyword of the file stands for the tag below that
+            tag = self.add(proper)
+            self.add_name(canonical, tag)
+            return tag
         tag = self._store.write("INSERT INTO tag (name) VALUES (?)", (canonical,))
         self.add_name(canonical, tag)
         self.link_above(tag, canonical)
@@ -102,6 +104,10 @@ class Tags:
             # The name of a level may be a synonym of the tag itself
             if parent != tag and tag not in self.above(parent):
                 self._store.write("INSERT OR REPLACE INTO parent VALUES (?, ?, 1)", (tag, parent))
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget which tags are above others: that changed."""
         self._above.clear()
 
     def name_of(self, tag: int) -> str:
@@ -132,6 +138,10 @@ class Tags:
     def names(self, tags: Iterable[int]) -> tuple[str, ...]:
         """Return the names of tags by their numbers."""
         return tuple(map(self.name_of, tags))
+
+    def all_names(self) -> tuple[str, ...]:
+        """Return the names of all tags and their synonyms."""
+        return tuple(str(name) for (name,) in self._store.rows("SELECT name FROM name"))
 
     def all(self) -> tuple[str, ...]:
         """Return all tags in the order of their names."""

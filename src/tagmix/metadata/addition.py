@@ -7,7 +7,16 @@ from tagmix import __version__
 from tagmix.errors import MetadataError
 from tagmix.metadata.held import Held, held_in, shared_by_all_fields
 from tagmix.metadata.names import FIELDS, Field
-from tagmix.metadata.provenance import RUNS, UNDO, Record, RegionNote, record_array, records_in
+from tagmix.metadata.provenance import (
+    BLANK_SEAL,
+    RUNS,
+    SEAL,
+    UNDO,
+    Record,
+    RegionNote,
+    record_array,
+    records_in,
+)
 from tagmix.metadata.rdf import Property, Value, properties
 from tagmix.metadata.regions import MWG_LIST, MWG_REGIONS, Drawn, check_of, mwg_lines
 from tagmix.metadata.splice import (
@@ -16,7 +25,6 @@ from tagmix.metadata.splice import (
     Splicer,
     array_lines,
     digest,
-    quoted,
     text_item,
     undo_text,
     undone,
@@ -162,7 +170,7 @@ def _spliced(document: Document, arrays: list[Array], wanted: Wanted, record: Re
         added[MWG_LIST] = tuple(map(item_value, drawn))
         lenient = frozenset() if MWG_REGIONS in there else frozenset({_DIMENSIONS})
     for array in (*arrays, record_array(record)):
-        added[array.name] = tuple(item_value(item.replace(UNDO, "")) for item in array.items)
+        added[array.name] = tuple(item_value(_filled(item, "", "")) for item in array.items)
         lines += _add(splicer, there.get(array.name), array)
     if lines:
         splicer.add_block(lines)
@@ -172,7 +180,7 @@ def _spliced(document: Document, arrays: list[Array], wanted: Wanted, record: Re
             "the sidecar cannot be given back byte by byte: write it again with another program"
         )
     after = parse_xmp(content.raw, "the new sidecar")
-    added[RUNS] = (item_value(record_array(record).items[0].replace(UNDO, content.undo)),)
+    added[RUNS] = (item_value(_filled(record_array(record).items[0], content.undo, content.seal)),)
     check_difference(document, after, added=added, removed={}, lenient=lenient)
     return content.raw
 
@@ -208,13 +216,23 @@ def _mwg(
 class _Content(NamedTuple):
     raw: bytes
     undo: str
+    seal: str
 
 
 def _with_undo(splicer: Splicer) -> _Content:
     """Return the result with the text that undoes it inside; its length does not depend on its numbers."""
     edits = splicer.ordered()
     length = len(undo_text(splicer.document, edits))
-    filled = [Edit(edit.start, edit.end, edit.text.replace(UNDO, " " * length)) for edit in edits]
-    undo = quoted(undo_text(splicer.document, filled))
-    splicer.edits = [Edit(edit.start, edit.end, edit.text.replace(UNDO, undo)) for edit in edits]
-    return _Content(splicer.result(), undo)
+
+    def with_(undo: str, seal: str) -> list[Edit]:
+        return [Edit(edit.start, edit.end, _filled(edit.text, undo, seal)) for edit in edits]
+
+    undo = undo_text(splicer.document, with_(" " * length, BLANK_SEAL))
+    splicer.edits = with_(undo, BLANK_SEAL)
+    seal = digest(splicer.result())
+    splicer.edits = with_(undo, seal)
+    return _Content(splicer.result(), undo, seal)
+
+
+def _filled(text: str, undo: str, seal: str) -> str:
+    return text.replace(UNDO, undo).replace(SEAL, seal)

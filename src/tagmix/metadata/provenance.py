@@ -9,13 +9,15 @@ from typing import Final, NamedTuple
 from tagmix.errors import printable
 from tagmix.metadata.names import FIELDS, TAGMIX
 from tagmix.metadata.rdf import Property, Value, array_of, items_of, properties
-from tagmix.metadata.splice import Array, R, quoted, text_item
+from tagmix.metadata.splice import Array, R, digest, quoted, text_item
 from tagmix.metadata.xmp import Document, Element
 
 RUNS: Final = f"{TAGMIX}}}Runs"
 RUNS_LABEL: Final = "tagmix:Runs"
-# Stands for the text that undoes the edits of a run until all edits are known.
+# Stand for the text that undoes the edits of a run, and for the digest of the result, until they are known.
 UNDO: Final = "\2"
+SEAL: Final = "\3"
+BLANK_SEAL: Final = "0" * 64
 
 
 class RegionNote(NamedTuple):
@@ -29,8 +31,9 @@ class RegionNote(NamedTuple):
 class Record(NamedTuple):
     """What one run wrote: tags with probabilities, the keywords per field that say them, regions.
 
-    ``before`` is the digest of the sidecar before the run, ``created`` whether the run made the sidecar, and
-    ``undo`` the text that gives the former bytes back while nobody else changes the file.
+    ``created`` says whether the run made the sidecar. ``undo`` gives the former bytes back, of which
+    ``before`` is the digest, while nobody else changes the file, as ``seal`` proves: the digest of the whole
+    file with zeros in its own place.
     """
 
     run: str
@@ -43,6 +46,7 @@ class Record(NamedTuple):
     created: bool = False
     before: str = ""
     undo: str = ""
+    seal: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,6 +72,14 @@ def record_elements(document: Document) -> list[tuple[Record, Element]]:
         if array is not None:
             found += list(zip(map(_record, one.value.items), items_of(array), strict=True))
     return found
+
+
+def is_sealed(document: Document, record: Record) -> bool:
+    """Return whether nothing was changed since the run of a record."""
+    if len(record.seal) != len(BLANK_SEAL):
+        return False
+    codec = document.codec
+    return digest(document.raw.replace(record.seal.encode(codec), BLANK_SEAL.encode(codec))) == record.seal
 
 
 def machine_tags(document: Document) -> tuple[str, ...]:
@@ -98,6 +110,7 @@ def _record(value: Value) -> Record:
         text("Created") == "True",
         text("Before"),
         text("Undo"),
+        text("Seal"),
     )
 
 
@@ -124,6 +137,7 @@ def record_array(record: Record) -> Array:
         fields.append(_listed(_field_name(field.label), [text_item(keyword) for keyword in keywords]))
     regions = [_struct(("Id", one.id), ("Tag", one.tag), ("Check", one.check)) for one in record.regions]
     fields += [_listed("Regions", regions), f"<tagmix:Undo>{UNDO}</tagmix:Undo>"]
+    fields.append(f"<tagmix:Seal>{SEAL}</tagmix:Seal>")
     item = f'<{R}li {R}parseType="Resource">{"".join(fields)}</{R}li>'
     return Array(RUNS_LABEL, "Seq", (item,))
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from tagmix.metadata.addition import Wanted, Written, write_into
 from tagmix.metadata.held import Held, held_in
 from tagmix.metadata.names import DIMENSIONS, FIELDS, MWG, Field
-from tagmix.metadata.provenance import RUNS, Record, record_elements, records_in
+from tagmix.metadata.provenance import RUNS, Record, is_sealed, record_elements, records_in
 from tagmix.metadata.rdf import ROOT, Property, Value, array_of, is_property, items_of, properties, value_of
 from tagmix.metadata.regions import MWG_LIST, MWG_REGIONS, REGIONS, Drawn, check_of, id_of
 from tagmix.metadata.splice import R, Splicer, digest, undone
@@ -60,7 +60,7 @@ def _unwound(raw: bytes, label: str, inside: Held, runs: Collection[str]) -> _Fo
             break
         last = records[-1]
         former = undone(content, last.undo)
-        if former is None or digest(former) != last.before:
+        if former is None or digest(former) != last.before or not is_sealed(document, last):
             return None
         if last.run not in runs:
             again.append(_wanted_again(document, last))

@@ -39,3 +39,28 @@ def corel_like(
     entries = np.concatenate(rows), np.concatenate(columns)
     tags = csr_array((np.ones(len(entries[0])), entries), shape=(n_images, n_tags))
     return Bags(words, np.arange(n_images + 1) * n_regions, tags=tags)
+
+
+def network_like(
+    n_images: int, n_tags: int = 80, n_regions: int = 40, tags_per_image: float = 3.0, seed: int = 0
+) -> Bags:
+    """Return bags described as by a network: three maps of regions (120, 208, 352) and one vector (1,280).
+
+    A region shows a tag of its picture or, four in ten, none; each tag has a direction in every map.
+    """
+    rng = np.random.default_rng(seed)
+    popularity = 1 / np.arange(1, n_tags + 1) ** 0.6
+    tags = np.zeros((n_images, n_tags), dtype=np.uint8)
+    for row in tags:
+        size = 1 + rng.binomial(int(2 * (tags_per_image - 1)), 0.5)
+        row[rng.choice(n_tags, size=size, replace=False, p=popularity / popularity.sum())] = 1
+    own = rng.random((n_images, n_regions, n_tags), dtype=np.float32) * tags[:, None]
+    shown = np.where(rng.random((n_images, n_regions)) < 0.4, n_tags, own.argmax(axis=2)).ravel()
+    views = {}
+    for name, width in {"block14": 120, "block19": 208, "block20": 352}.items():
+        kinds = rng.standard_normal((n_tags + 1, width), dtype=np.float32)
+        kinds[-1] = 0
+        views[name] = 0.5 * kinds[shown] + rng.standard_normal((len(shown), width), dtype=np.float32)
+    whole = rng.standard_normal((n_tags, 1280), dtype=np.float32)
+    vector = tags @ whole + 3 * rng.standard_normal((n_images, 1280), dtype=np.float32)
+    return Bags(views, np.arange(n_images + 1) * n_regions, tags, pictures={"network": vector})

@@ -72,8 +72,16 @@ def duplicate_groups(bags: Bags) -> Ints:
     >>> duplicate_groups(bags).tolist()
     [0, 1, 0]
     """
-    n = len(bags)
-    marks = [[f"id {name}" for name in bags.ids], list(_prints(bags))]
+    return groups_of(bags.ids, list(prints_of(bags)))
+
+
+def groups_of(ids: Sequence[str], prints: Sequence[str]) -> Ints:
+    """Return the number of each picture's group; pictures with equal ids or equal prints share one.
+
+    >>> groups_of(["a", "b", "a", "c"], ["1", "2", "3", "2"]).tolist()
+    [0, 1, 0, 1]
+    """
+    n, marks = len(ids), [[f"id {name}" for name in ids], list(prints)]
     _, node = np.unique([mark for kind in marks for mark in kind], return_inverse=True)
     ends = (np.tile(np.arange(n), 2), n + node)
     size = n + int(node.max(initial=-1)) + 1
@@ -161,7 +169,7 @@ def _in_order(labels: Any) -> Ints:
     return group_numbers(labels.tolist(), len(labels))
 
 
-def _prints(bags: Bags) -> Iterator[str]:
+def prints_of(bags: Bags) -> Iterator[str]:
     """Yield digests that are equal if regions and features have the same numbers in the same order."""
     views: list[Any] = list(bags.views.values())
     whole = list(bags.pictures.values())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import log_expit
@@ -16,9 +16,10 @@ from tagmix.evaluation.metrics import default_k, top_k_accuracy
 from tagmix.learners.calibrate import Calibration, fit_calibration
 from tagmix.learners.checks import check_numbers
 from tagmix.learners.context.experts import EXPERT_KINDS, experts_of
-from tagmix.learners.context.kappa import HeldOut, KappaSearch, most_tried, usual_evidence
+from tagmix.learners.context.kappa import HeldOut, KappaChoice, KappaSearch, most_tried, usual_evidence
 from tagmix.learners.context.prior import (
     ContextPrior,
+    Learnt,
     PriorOfTraining,
     fit_experts,
     fit_prior,
@@ -59,13 +60,6 @@ BOUNDS = {
     "memory_mb": (1e-3, 1e6, False),
     "verbose": (0, 2, True),
 }
-
-
-class KappaChoice(NamedTuple):
-    """κ of each view that was chosen, and every setting that was tried with its score."""
-
-    evidence: dict[str, float]
-    tried: tuple[tuple[dict[str, float], float], ...]
 
 
 class ContextEMM(MixtureEstimator):
@@ -173,6 +167,11 @@ class ContextEMM(MixtureEstimator):
         ``y`` is pictures × tags of 0 and 1, a list of tag names per picture, or one label per picture.
         ``progress`` is called with (stage, done, of).
         """
+        self.learn(X, y, progress=progress)
+        return self
+
+    def learn(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> Learnt:
+        """Learn as ``fit`` does, and return what ``continued.remember`` keeps."""
         report: Progress = progress or (lambda stage, done, of: None)
         bags = self._trainable(X, y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -186,7 +185,7 @@ class ContextEMM(MixtureEstimator):
         report("model", 0, 1)
         with Monitor(self.tol, self.max_iter, self.verbose) as monitor:
             regions = trainer.fit(bags, of_training.log_pi, prior.scorer, monitor)
-            monitor.warn_if_early()
+            monitor.warn_if_early(above=1)
         rows, (truth, known) = of_training.rows, of_training.targets
         calibration, p = fit_calibration([of_training.logits], truth, of_training.groups[rows], seed, known)
         report("model", 1, 1)
@@ -202,7 +201,7 @@ class ContextEMM(MixtureEstimator):
         read = (*views_read(trainer.settings), *prior.scorer.widths_)
         self.widths_ = {view: bags.views[view].shape[1] for view in dict.fromkeys(read)}
         self.fitted_with_ = self.get_params(deep=False)
-        return self
+        return Learnt(bags, of_training, seed)
 
     def _trainable(self, X: Any, y: Any) -> Bags:
         """Return the pictures to learn from, after everything that can be refused was checked."""

@@ -52,13 +52,24 @@ def fit_tag_logistic(features: Sequence[Floats], tags: Floats, known: Known = No
 
     Pairs that are not ``known`` do not enter.
     """
-    centres = np.array([of_known(feature, known).mean() for feature in features])
-    scales = np.array([_spread(of_known(feature, known)) for feature in features])
-    z = [(f - centre) / scale for f, centre, scale in zip(features, centres, scales, strict=True)]
-    rows = _coefficients(z, tags, known)
-    curve = fit_isotonic(of_known(_linear(z, rows), known), of_known(tags, known))
+    centres, scales, _, rows, linear = shared_coefficients(features, tags, known)
+    curve = fit_isotonic(of_known(linear, known), of_known(tags, known))
     slopes = rows[1:] / scales[:, None]
     return TagLogistic(slopes, rows[0] - centres @ slopes, *curve)
+
+
+def shared_coefficients(
+    features: Sequence[Floats], tags: Floats, known: Known = None
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Return centres and scales of the features, θ, biases and slopes per tag, and logits before the curve.
+
+    θ, (1 + features) × 2, has the coefficients of 1 and q that all tags share.
+    """
+    centres = np.array([of_known(feature, known).mean() for feature in features])
+    scales = np.array([spread_of(of_known(feature, known)) for feature in features])
+    z = [(f - centre) / scale for f, centre, scale in zip(features, centres, scales, strict=True)]
+    theta, rows = _coefficients(z, tags, known)
+    return centres, scales, theta, rows, _linear(z, rows)
 
 
 def cross_fitted(
@@ -81,8 +92,8 @@ def _linear(features: Sequence[Floats], rows: Floats) -> Floats:
     return out
 
 
-def _coefficients(z: Sequence[Floats], tags: Floats, known: Known = None) -> Floats:
-    """Return biases and slopes of each tag, (1 + features) × tags, by Newton's method with backtracking."""
+def _coefficients(z: Sequence[Floats], tags: Floats, known: Known = None) -> tuple[Floats, Floats]:
+    """Return θ, and biases and slopes of each tag, by Newton's method with backtracking."""
     design = _design_of(tags, known)
     told = of_known(tags, known)
     theta = np.zeros((len(z) + 1, 2))
@@ -102,18 +113,18 @@ def _coefficients(z: Sequence[Floats], tags: Floats, known: Known = None) -> Flo
         ) <= here * (1 + 1e-12):
             part /= 2
             if part <= SMALLEST_STEP:
-                return _rows(design, theta, own)
+                return theta, _rows(design, theta, own)
         theta, own, here = theta + part * step, own + part * turn, there
-    return _rows(design, theta, own)
+    return theta, _rows(design, theta, own)
 
 
 def _design_of(tags: Floats, known: Known) -> Floats:
     """Return 1 and q, the standardised log frequency: 2 × tags."""
     frequency = np.log(frequencies(tags, known) + 1)
-    return np.vstack([np.ones(tags.shape[1]), (frequency - frequency.mean()) / _spread(frequency)])
+    return np.vstack([np.ones(tags.shape[1]), (frequency - frequency.mean()) / spread_of(frequency)])
 
 
-def _spread(numbers: Floats) -> float:
+def spread_of(numbers: Floats) -> float:
     """Return the standard deviation, or 1 where it is only rounding: a constant keeps its scale."""
     spread = float(numbers.std())
     return spread if spread > ROUNDING * max(1.0, float(np.abs(numbers).max(initial=0.0))) else 1.0

@@ -81,14 +81,14 @@ class Monitor:
         self.converged = gain <= self.tolerance * abs(run[-1])
         return self.converged
 
-    def warn_if_early(self) -> None:
-        """Warn if the iterations ended before convergence."""
+    def warn_if_early(self, above: int = 0) -> None:
+        """Warn if the iterations ended before convergence; ``fit`` is ``above`` the caller."""
         if not self.converged:
             warnings.warn(
                 f"stopped after {len(self.history)} iterations before the bound converged to a relative gain "
                 f"of {self.tolerance:g}: raise max_iter, or tol if this is intended.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=3 + above,
             )
 
     def _show(self, bound: float) -> None:

@@ -38,22 +38,33 @@ def rare_tag_weights_of(p: Floats, tags: Floats, seed: int = 0, known: Known = N
     >>> p.argmax(axis=1).tolist(), (p * weights).argmax(axis=1).tolist()
     ([0, 0, 0], [1, 0, 0])
     """
-    k = default_k(tags.shape[1])
-    counts, spreads = frequencies(tags, known) + 1, np.maximum(p.std(axis=0), LEAST_SPREAD)
+    return weights_for(rare_tag_powers(p, tags, seed, known), tag_scales(p, tags, known))
+
+
+def tag_scales(p: Floats, tags: Floats, known: Known = None) -> tuple[Floats, Floats]:
+    """Return the spread of each tag's probabilities, and the number of its pictures and 1."""
+    return np.maximum(p.std(axis=0), LEAST_SPREAD), frequencies(tags, known) + 1
+
+
+def weights_for(powers: tuple[float, float], scales: tuple[Floats, Floats]) -> Floats:
+    """Return one weight per tag, spread^−a · (number of its pictures + 1)^−b."""
+    weights: Floats = scales[0] ** -powers[0] * scales[1] ** -powers[1]
+    return weights
+
+
+def rare_tag_powers(p: Floats, tags: Floats, seed: int = 0, known: Known = None) -> tuple[float, float]:
+    """Return the powers a and b with the best mean per-tag F1."""
+    k, scales = default_k(tags.shape[1]), tag_scales(p, tags, known)
     order = np.random.default_rng(seed).permutation(len(p))
     parts = [rows for rows in np.array_split(order, -(-len(p) // AT_A_TIME)) if tags[rows].any()]
 
     def unknown(rows: Ints) -> NDArray[np.bool_] | None:
         return None if known is None else ~known[rows]
 
-    def weights_for(powers: tuple[float, float]) -> Floats:
-        weights: Floats = spreads ** -powers[0] * counts ** -powers[1]
-        return weights
-
     def total_f1(powers: tuple[float, float]) -> float:
-        weights = weights_for(powers)
+        weights = weights_for(powers, scales)
         return sum(per_tag_f1(tags[rows], p[rows] * weights, k, unknown(rows)) for rows in parts)
 
     # Among ties, the smallest change of the ranking
     pairs = sorted(product(SPREAD_POWERS, FREQUENCY_POWERS), key=lambda pair: abs(pair[0]) + abs(pair[1]))
-    return weights_for(max(pairs, key=total_f1))
+    return max(pairs, key=total_f1)

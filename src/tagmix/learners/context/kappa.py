@@ -36,6 +36,13 @@ MIN_GAIN = 0.01
 SURE = 1e-6
 
 
+class KappaChoice(NamedTuple):
+    """κ of each view that was chosen, and every setting that was tried with its score."""
+
+    evidence: dict[str, float]
+    tried: tuple[tuple[dict[str, float], float], ...]
+
+
 class HeldOut(NamedTuple):
     """Cross-validated pictures: those to learn from, those to score, and a scorer that saw only the first."""
 

@@ -50,7 +50,7 @@ class PriorOfTraining(NamedTuple):
     ``rows`` are the pictures that the pool was fitted to, in order: all, or as many as memory allows.
     ``logits`` are theirs, ``log_pi`` is log π of all training pictures. ``groups`` numbers the training
     pictures, duplicates alike, and ``scorers`` holds the scorer of each of the ``folds``. What experts choose
-    beforehand (widths, ridges) they choose on all pictures.
+    beforehand (widths, ridges) they choose on all pictures. ``features`` are what the pool was fitted to.
     """
 
     rows: Ints
@@ -60,6 +60,15 @@ class PriorOfTraining(NamedTuple):
     folds: list[Fold]
     scorers: list[RegionScorer]
     targets: Targets
+    features: list[Floats]
+
+
+class Learnt(NamedTuple):
+    """What a fit leaves beside the model: its pictures, their cross-validated scores, and its seed."""
+
+    bags: Bags
+    of_training: PriorOfTraining
+    seed: int
 
 
 def n_folds(n_pictures: int) -> int:
@@ -99,9 +108,8 @@ def fit_prior(
     own_folds = grouped_folds(groups[rows], n_folds(len(rows)), seed)
     logits = cross_fitted(features, targets.y, own_folds, targets.known)
     prior = ContextPrior(tuple(experts), scorer, fit_tag_logistic(features, *targets))
-    return prior, PriorOfTraining(
-        rows, logits, _log_pi(prior, bags, rows, logits, held), groups, folds, scorers, targets
-    )
+    log_pi = _log_pi(prior, bags, rows, logits, held)
+    return prior, PriorOfTraining(rows, logits, log_pi, groups, folds, scorers, targets, features)
 
 
 def _left_out(experts: Sequence[TagLearner], bags: Bags, rows: Ints, seed: int, groups: Ints) -> list[Floats]:

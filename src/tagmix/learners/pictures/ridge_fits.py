@@ -75,7 +75,8 @@ def left_out(kernel: Floats, targets: Floats, ridge: float) -> tuple[Floats, Flo
     return alpha, targets - alpha / diagonal[:, None], 1 - ridge * diagonal
 
 
-def _kernel(reference: ReferenceSet, landmarks: ReferenceSet, weights: Floats) -> Floats:
+def kernel_between(reference: ReferenceSet, landmarks: ReferenceSet, weights: Floats) -> Floats:
+    """Return the kernel of all pictures with the landmarks."""
     out = np.empty((len(reference), len(landmarks)))
     for rows, apart in landmarks.weighted_blocks(reference.views, weights):
         out[rows] = np.exp(-apart)
@@ -86,7 +87,7 @@ def exact(
     reference: ReferenceSet, tags: Tagging, landmarks: Ints, weights: Floats, ridges: Sequence[float]
 ) -> Fit:
     """Return the regression with the best of ``ridges``; all pictures are landmarks."""
-    kernel, means = _kernel(reference, reference, weights), tags.means()
+    kernel, means = kernel_between(reference, reference, weights), tags.means()
     n_tags, moved = len(means), tags.moved()
     targets = np.column_stack([tags.targets(means) - means, moved])
     best: Fit | None = None
@@ -125,7 +126,7 @@ def by_landmarks(
     marks = ReferenceSet(
         taken(reference.views, landmarks), reference.scales, reference.distance, reference.memory
     )
-    own = _kernel(marks, marks, weights)
+    own = kernel_between(marks, marks, weights)
     own[np.diag_indices_from(own)] += JITTER
     root = cholesky(own, lower=True, overwrite_a=True)
     means = tags.means()

@@ -133,14 +133,16 @@ def along_axes(bags: Bags, scaling: Mapping[str, Floats]) -> Instances:
     tells regions apart. A shard of pictures at a time has all dimensions.
     """
     shards = list(bags.shards(max(1, CELLS // sum(view.shape[1] for view in bags.views.values()))))
-    axes = _axes(instances_of(sample_of(bags), scaling))
+    axes = principal_axes(bags, scaling)
     narrow = axes.astype(np.float32)
     parts = [_rows(instances_of(bags[where], scaling, np.float32)) @ narrow for where in shards]
     starts = bags.offsets + np.arange(len(bags) + 1)
     return Instances(Features([np.vstack(parts)]), starts, axes)
 
 
-def _axes(some: Instances) -> Floats:
+def principal_axes(bags: Bags, scaling: Mapping[str, Floats]) -> Floats:
+    """Return the axes, dimensions × axes, of bags that have the scorer's views alone."""
+    some = instances_of(sample_of(bags), scaling)
     rows, wholes = _rows(some), some.wholes()
     covariances = [part.T @ part for part in (rows, wholes)]
     total = sum(one / max(float(np.trace(one)), 1e-300) for one in covariances)

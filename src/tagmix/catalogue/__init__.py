@@ -5,7 +5,7 @@ from tagmix.catalogue.hashing import file_digest
 from tagmix.catalogue.lessons import Lesson
 from tagmix.catalogue.places import relative_place
 from tagmix.catalogue.regions import RegionRecord, RegionVerdict
-from tagmix.catalogue.roots import place_of
+from tagmix.catalogue.roots import known_libraries, place_of
 from tagmix.catalogue.scan import Unreadable
 from tagmix.catalogue.search import Found
 from tagmix.catalogue.similar import Alike
@@ -28,6 +28,7 @@ __all__ = [
     "Unreadable",
     "Verdict",
     "file_digest",
+    "known_libraries",
     "open_catalogue",
     "place_of",
     "relative_place",

@@ -10,7 +10,7 @@ from tagmix.catalogue.lessons import Lessons
 from tagmix.catalogue.opening import check_all, open_store
 from tagmix.catalogue.photos import Photos
 from tagmix.catalogue.regions import Regions
-from tagmix.catalogue.roots import settle_root
+from tagmix.catalogue.roots import prepare_root, settle_root
 from tagmix.catalogue.runs import Runs
 from tagmix.catalogue.scan import Scan, Unreadable
 from tagmix.catalogue.search import Found, Search
@@ -93,6 +93,7 @@ def open_catalogue(path: Path, root: Path, *, moved: bool = False) -> Catalogue:
     ``root`` may be a folder inside the library. CatalogueError if the file is damaged, of another program or
     of a newer version; if the library is another folder, unless ``moved`` says that its photos moved here.
     """
+    prepare_root(path, root)
     store = open_store(path)
     try:
         return Catalogue(store, settle_root(store, root, moved))

@@ -138,7 +138,12 @@ class Labels:
         with self._store.writing():
             stored: dict[int, set[int]] = defaultdict(set)
             for block, label, members in self._store.rows("SELECT block, label, members FROM label"):
-                for place in np.flatnonzero(self._unpacked(members)):
+                try:
+                    places = np.flatnonzero(unpacked(members))
+                except (ValueError, IndexError):  # damaged
+                    self._store.write("DELETE FROM label WHERE block = ? AND label = ?", (block, label))
+                    continue
+                for place in places:
                     stored[block * BLOCK + int(place)].add(label)
             photos = {photo for (photo,) in self._store.rows("SELECT id FROM photo")}
             for photo in photos | set(stored):

@@ -50,8 +50,18 @@ def _check_header(path: Path) -> None:
         raise refusal(path, f"cannot be read ({error.strerror}): check its permissions") from error
     if not head.startswith(MAGIC) or len(head) < HEADER:
         raise refusal(path, "is no catalogue, or damaged: name another file; it was not changed")
+    if _is_short(path, head):
+        raise refusal(path, DAMAGED)
     if struct.unpack_from(">I", head, 68)[0] != APPLICATION_ID:
         raise refusal(path, "is a database of another program: name another file; it was not changed")
+
+
+def _is_short(path: Path, head: bytes) -> bool:
+    # Pages may be in the journal alone, if there is one
+    journal = path.with_name(path.name + "-wal")
+    (page,), (pages,) = struct.unpack_from(">H", head, 16), struct.unpack_from(">I", head, 28)
+    known = head[24:28] == head[92:96]  # else the number of pages is out of date
+    return known and not journal.exists() and path.stat().st_size < (page if page > 1 else 65536) * pages
 
 
 def _set_up(connection: sqlite3.Connection) -> None:

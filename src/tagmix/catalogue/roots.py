@@ -10,7 +10,9 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from tagmix.catalogue.store import Store
+from tagmix.catalogue.hashing import stamp_of
+from tagmix.catalogue.places import place_text
+from tagmix.catalogue.store import Row, Store
 from tagmix.errors import CatalogueError, printable
 
 SUFFIX = ".sqlite"
@@ -67,21 +69,52 @@ def _real(folder: Path) -> Path:
         raise CatalogueError(f"{printable(repr(str(folder)))} is no folder: check its name.") from error
 
 
+def known_libraries() -> tuple[tuple[Path, Path], ...]:
+    """Return folder and file of each library in the user's folder for data; a folder may be gone."""
+    return tuple(_known())
+
+
 def _known() -> Iterator[tuple[Path, Path]]:
     with contextlib.suppress(OSError):
         for file in sorted(data_folder().glob(f"*{SUFFIX}")):
-            if root := _root_in(file):
-                yield root, file
+            for (root,) in _rows_in(file, "SELECT value FROM fact WHERE key = 'root'"):
+                yield Path(os.fsdecode(root)), file
 
 
-def _root_in(file: Path) -> Path | None:
-    # Those that cannot be read are named by open_catalogue when it is their turn
+def _rows_in(file: Path, sql: str) -> list[Row]:
+    # Files that cannot be read are named by open_catalogue when it is their turn
     with contextlib.suppress(sqlite3.Error, OSError):
         connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=1)
         with contextlib.closing(connection):
-            row = connection.execute("SELECT value FROM fact WHERE key = 'root'").fetchone()
-            return Path(os.fsdecode(row[0])) if row else None
-    return None
+            return connection.execute(sql).fetchall()
+    return []
+
+
+def prepare_root(path: Path, folder: Path) -> None:
+    """Raise CatalogueError before a new catalogue is made for no folder, or for one that only moved."""
+    if os.path.lexists(path):
+        return
+    real = _real(folder)
+    if not real.is_dir():
+        raise CatalogueError(f"{printable(repr(str(real)))} is no folder: check its name.")
+    if path.parent != data_folder():
+        return
+    for root, file in _known():
+        if not root.is_dir() and _holds_photos_of(real, file):
+            shown = [printable(repr(str(one))) for one in (real, root, file)]
+            raise CatalogueError(
+                f"{shown[0]} has the photos of {shown[1]}, which is gone: say --moved --catalogue {shown[2]} "
+                "to take its catalogue along, or name a new file by --catalogue."
+            )
+
+
+def _holds_photos_of(folder: Path, file: Path) -> bool:
+    sql = "SELECT place, size FROM photo WHERE gone IS NULL LIMIT 100"
+    for place, size in _rows_in(file, sql):
+        stamp = stamp_of(folder / place_text(place))
+        if stamp is not None and stamp[0] == size:
+            return True
+    return False
 
 
 def settle_root(store: Store, folder: Path, moved: bool) -> Path:

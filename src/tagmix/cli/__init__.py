@@ -23,6 +23,7 @@ VERBS = {
     "evaluate": "Compare learners on an album and write a page.",
     "network": "Write a published network as ONNX and TOML, to look at or to change.",
     "reproduce": "Repeat the paper's experiments and write a page.",
+    "doctor": "Check the installation, the machine, models and catalogues.",
     "completion": "Print a script for completion by Tab in bash, zsh or fish.",
     "demo": "Run all steps on a drawn album and write a page.",
 }

@@ -93,10 +93,15 @@ def _record(row: list[str], layout: _Layout, headings: Sequence[str]) -> dict[st
         tags = [headings[k] for k in layout.others if cell(k) == "1"]
     else:  # without a header, or with columns tag1, tag2 and so on
         tags = [tag for k in layout.others for tag in listed(cell(k), ";|")]
-    tags += [*listed(cell(layout.tags), ";|"), *words(cell(layout.caption))]
+    tags += [*_listed(cell(layout.tags)), *words(cell(layout.caption))]
     blank = cell(layout.tags) and not tags  # only separators: an empty caption
     return {
         "image": cell(layout.image),
         "tags": [""] if blank else normal_names(tags),
         "split": cell(layout.split) or None,
     }
+
+
+def _listed(cell: str) -> tuple[str, ...]:
+    """Return the tags of a cell; in one that ends with a semicolon, bars are between the levels of a tag."""
+    return listed(cell, ";" if cell.endswith(";") else ";|")

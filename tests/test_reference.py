@@ -38,7 +38,13 @@ def options():
     """Return the options of each command."""
     context = click.Context(cli.tagmix)
     commands = {verb: cli.tagmix.get_command(context, verb) for verb in cli.VERBS}
-    return {verb: {o for p in c.params for o in (*p.opts, *p.secondary_opts)} for verb, c in commands.items()}
+    return {verb: options_of(command) for verb, command in commands.items()}
+
+
+def options_of(command):
+    """Return the options of a command, and of those below it."""
+    own = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+    return own.union(*map(options_of, getattr(command, "commands", {}).values()))
 
 
 @cache

@@ -18,13 +18,19 @@ def commands() -> str:
 
 
 def _command(parent: click.Context, verb: str) -> str:
-    command = tagmix.get_command(parent, verb)
+    group = parent.command
+    assert isinstance(group, click.Group)
+    command = group.get_command(parent, verb)
     assert command is not None
     context = click.Context(command, info_name=verb, parent=parent)
-    usage = " ".join(["tagmix", verb, *command.collect_usage_pieces(context)])
+    words = context.command_path
+    usage = " ".join([words, *command.collect_usage_pieces(context)])
     records = (parameter.get_help_record(context) for parameter in command.get_params(context))
     options = [f"`{names}`\n: {text}" for names, text in filter(None, records) if text]
-    return "\n\n".join([f"## {verb}", f"```text\n{usage}\n```", _prose(command.help or ""), *options])
+    head = f"{'#' * len(words.split())} {words.partition(' ')[2]}"
+    parts = [head, f"```text\n{usage}\n```", _prose(command.help or ""), *options]
+    inner = command.list_commands(context) if isinstance(command, click.Group) else []
+    return "\n\n".join([*parts, *(_command(context, name) for name in inner)])
 
 
 def _prose(text: str) -> str:

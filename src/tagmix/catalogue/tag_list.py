@@ -12,6 +12,27 @@ from tagmix.catalogue.tags import Tags
 
 # Bytes of the members of a block that are stored as bits.
 BITS = BLOCK // 8
+# Of each pair (photo, tag) the strongest source, and of the machine's runs the latest; 0: human, 1: metadata,
+# 2: machine.
+BY_SOURCE = """
+    WITH latest AS (SELECT photo, tag, value, max(run) FROM guess GROUP BY photo, tag),
+    standing AS (
+        SELECT photo, tag, 3 - source AS rank, value FROM said
+        UNION ALL SELECT photo, tag, 2, value FROM latest
+    ),
+    best AS (SELECT photo, tag, min(rank) AS rank, value FROM standing GROUP BY photo, tag)
+    SELECT tag.name, rank, count(*) FROM best
+    JOIN tag ON tag.id = best.tag JOIN photo ON photo.id = best.photo AND photo.gone IS NULL
+    WHERE value = 1 GROUP BY tag.name, rank
+"""
+# Keywords that were found in files, and those that runs wrote.
+IN_FILES = """
+    SELECT count(*) FROM (
+        SELECT photo FROM said WHERE tag = ? AND source = 2 AND value = 1
+        UNION SELECT guess.photo FROM guess JOIN entry USING (run, photo)
+        WHERE guess.tag = ? AND guess.value = 1 AND state = 'written'
+    ) AS found JOIN photo ON photo.id = found.photo AND photo.gone IS NULL
+"""
 
 
 class TagInfo(NamedTuple):
@@ -71,6 +92,23 @@ class TagList:
                 parents[tag].append(name)
             counts = self._counts()
         return [TagInfo(tag, n, tuple(synonyms[tag]), tuple(parents[tag])) for tag, n in counts.items()]
+
+    def by_source(self) -> dict[str, tuple[int, int, int]]:
+        """Return per tag the photos, not missing, that have it by a human, the metadata or a machine.
+
+        A photo counts once, for the strongest source; tags below do not count.
+        """
+        counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+        with self._store.reading():
+            for name, column, count in self._store.rows(BY_SOURCE):
+                counts[name][column] += count
+        return {name: (human, metadata, machine) for name, (human, metadata, machine) in counts.items()}
+
+    def in_files(self, name: str) -> int:
+        """Return the number of photos, not missing, with a keyword of this tag in their file or sidecar."""
+        tag = self._tags.number(name)
+        row = self._store.one(IN_FILES, (tag, tag))
+        return int(row[0]) if row else 0
 
     def alike(self) -> list[Alike]:
         """Return pairs of tags that may mean the same, for a person to merge or leave."""

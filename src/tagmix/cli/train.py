@@ -19,6 +19,7 @@ from tagmix.cli.options import (
     report_problems,
 )
 from tagmix.cli.progress import bars
+from tagmix.cli.teaching import catalogue_options, taught_album, with_denied
 from tagmix.datasets import Album
 from tagmix.errors import AlbumError
 from tagmix.evaluation.metrics import default_k
@@ -55,10 +56,12 @@ FEW = 100  # with fewer, cross-validated accuracies are noise
     "--background/--no-background", default=True, show_default=True,
     help="Regions may be none of the tags; switch it off if captions name everything in a picture.",
 )  # fmt: skip
+@catalogue_options
 @describing
 def command(
     album: str, path: Path, split: str | None, min_count: int, context: str, evidence: float | None,
-    background: bool, subfolders: bool, captions: bool, **describing: Any,
+    background: bool, subfolders: bool, captions: bool, catalogue: Path | None, no_catalogue: bool,
+    **describing: Any,
 ) -> None:  # fmt: skip
     """Learn visual words and tags from ALBUM and write the model into one file.
 
@@ -74,7 +77,7 @@ def command(
     """
     check_writable(path, is_stored)
     describer = describer_of(describing)  # a missing network is reported now, not after the album is read
-    found = album_of(album, subfolders, captions)
+    found, denied = taught_album(album_of(album, subfolders, captions), catalogue, no_catalogue)
     report_problems(found.problems, "problem", "in the album")
     whole = training_part(found, split)
     part = frequent_part(whole, min_count)
@@ -85,7 +88,7 @@ def command(
     )
     with bars() as report_progress:
         describer.fit(part, progress=report_progress)
-        described = describer.transform(part, progress=report_progress)
+        described = with_denied(describer.transform(part, progress=report_progress), denied)
     report_problems(described.problems, "picture")
     with bars() as report_progress, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those that matter are printed below

@@ -24,7 +24,7 @@ from tests.metadata.random_sidecars import (
 
 from tagmix.metadata.write import Addition, RegionTag, apply_change, plan_addition, plan_removal
 
-HOW_MANY = int(os.environ.get("TAGMIX_SIDECARS", "240"))
+HOW_MANY = int(os.environ.get("TAGMIX_SIDECARS", "80"))
 PARTS = 4
 OURS = qualified("Iptc4xmpExt:ImageRegion"), "{urn:tagmix:xmp:1.0/}Runs", qualified("mwg-rs:Regions")
 SQUARE = ((((0.1, 0.1), (0.6, 0.1), (0.6, 0.5)),),)

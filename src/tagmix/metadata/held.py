@@ -46,15 +46,19 @@ def held_inside(photo: Path) -> Held:
         found = embedded(photo)
     except (OSError, ValueError):
         return Held()
-    texts = tuple(iptc_keywords(found.iptc))
-    keywords = tuple(texts if field is SUBJECT else () for field in FIELDS)
-    held = Held(keywords, normal_names(texts))
+    held = held_in_iptc(found.iptc)
     for packet in found.xmp:
         try:
             held += held_in(parse_xmp(packet.lstrip(b" \t\r\n"), photo.name))
         except MetadataError:
             continue
     return held
+
+
+def held_in_iptc(block: bytes) -> Held:
+    """Return what an IPTC block holds."""
+    texts = tuple(iptc_keywords(block))
+    return Held(tuple(texts if field is SUBJECT else () for field in FIELDS), normal_names(texts))
 
 
 def shared_by_all_fields(tags: Iterable[str]) -> tuple[str, ...]:

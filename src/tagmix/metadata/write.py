@@ -65,10 +65,10 @@ def plan_addition(photo: str | os.PathLike[str], addition: Addition, *, regions:
     if regions not in STYLES:
         raise ParameterError(f"regions must be one of {', '.join(STYLES)}, got {printable(regions)!r}")
     if not path.is_file():
-        raise MetadataError(f"{_label(path)} must be a photo, got no file: check the path")
-    wanted = _wanted(path, addition, regions)
+        raise MetadataError(f"{label_of(path)} must be a photo, got no file: check the path")
+    wanted = wanted_of(path, addition, regions)
     sidecar, before = _current(path)
-    written = write_into(before, _label(sidecar), held_inside(path), wanted)
+    written = write_into(before, label_of(sidecar), held_inside(path), wanted)
     return Change(path, sidecar, before, written.content, added=written.tags)
 
 
@@ -82,7 +82,7 @@ def plan_removal(photo: str | os.PathLike[str], run: str | None, *, keep: Collec
     if before is None:
         return Change(path, sidecar, None, None)
     inside = held_inside(path) if path.is_file() else Held()
-    written = remove_from(before, _label(sidecar), inside, run, frozenset(keep))
+    written = remove_from(before, label_of(sidecar), inside, run, frozenset(keep))
     return Change(path, sidecar, before, written.content, removed=written.tags)
 
 
@@ -98,14 +98,14 @@ def apply_change(change: Change) -> None:
             replace(change.sidecar, (change.after,), scratch=False, check=lambda: _check_unchanged(change))
     except OSError as error:
         raise MetadataError(
-            f"{_label(change.sidecar)} was not written ({error.strerror or error}): check the folder, its "
+            f"{label_of(change.sidecar)} was not written ({error.strerror or error}): check the folder, its "
             "permissions and the space left"
         ) from error
 
 
 def _check_unchanged(change: Change) -> None:
     if _content(change.sidecar) != change.before:
-        raise MetadataError(f"{_label(change.sidecar)} was changed by another program meanwhile: try again")
+        raise MetadataError(f"{label_of(change.sidecar)} was changed by another program meanwhile: try again")
 
 
 def _current(photo: Path) -> tuple[Path, bytes | None]:
@@ -122,18 +122,18 @@ def _content(sidecar: Path) -> bytes | None:
         return None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a possible name"
-        raise MetadataError(f"{_label(sidecar)} cannot be read ({reason}): check the path") from error
+        raise MetadataError(f"{label_of(sidecar)} cannot be read ({reason}): check the path") from error
     if stat.S_ISLNK(mode):
         # Replacing would cut the link, following it could leave the folder
-        raise MetadataError(f"{_label(sidecar)} must be a plain file, got a link: put the file itself there")
+        raise MetadataError(f"{label_of(sidecar)} must be a plain file, got a link: put the file there")
     if stat.S_ISREG(mode) and not (mode & 0o222 and os.access(sidecar, os.W_OK)):
         raise MetadataError(
-            f"{_label(sidecar)} must be writable, got a read-only file: change its permissions"
+            f"{label_of(sidecar)} must be writable, got a read-only file: change its permissions"
         )
     return read_sidecar(sidecar)
 
 
-def _wanted(photo: Path, addition: Addition, style: str) -> Wanted:
+def wanted_of(photo: Path, addition: Addition, style: str) -> Wanted:
     """Return an addition in the terms of the sidecar, its values checked."""
     for text in (addition.run, addition.model):
         if not text or printable(text) != text:
@@ -162,11 +162,12 @@ def _stored_size(photo: Path) -> tuple[int, int]:
     try:
         height, width = size_of(photo, orientation=UPRIGHT)
     except ImageError as error:
-        raise MetadataError(f"{_label(photo)} needs a known size for boxes: {error}") from error
+        raise MetadataError(f"{label_of(photo)} needs a known size for boxes: {error}") from error
     return width, height
 
 
-def _label(path: Path) -> str:
+def label_of(path: Path) -> str:
+    """Return the name of a file as messages show it."""
     return printable(repr(path.name))
 
 

@@ -129,5 +129,6 @@ def test_qualities_leave_unknown_pairs_out_and_add_up_to_the_outcome(trained) ->
     assert sums == [calibration.outcome.given, calibration.outcome.shown, calibration.outcome.right]
     p, tags = np.array([[0.9], [0.8], [0.1]]), np.array([[0.0], [1.0], [0.0]])
     known = np.array([[False], [True], [True]])
-    assert quality_of(p, tags, np.array([0.5]), known).average_precision.tolist() == [1.0]
-    assert quality_of(p, tags, np.array([0.5])).average_precision.tolist() == [0.5]
+    found = {known is None: quality_of(p, tags, np.array([0.5]), known) for known in (known, None)}
+    assert [values.tolist() for values in found[False]] == [[1], [1], [1], [1.0]]
+    assert [values.tolist() for values in found[True]] == [[1], [2], [1], [0.5]]

@@ -49,7 +49,9 @@ def test_a_signal_ends_a_command_without_a_traceback(number: int, status: int, d
     inside = "interrupts.importing()" if during == "import" else "contextlib.nullcontext()"
     code = (
         "import contextlib, sys, time; from tagmix import cli, interrupts\n"
-        f"def slow(_):\n with {inside}:\n  print('ready', flush=True); time.sleep(60)\n"
+        f"def slow(_):\n with {inside}:\n"
+        "  try: print('ready', flush=True); time.sleep(60)\n"
+        f"  finally: {'raise ImportError()' if during == 'import' else 'pass'}\n"
         "cli._invoke = slow; sys.argv = ['tagmix', 'demo']; cli.main()"
     )
     with start(code) as process:
@@ -91,16 +93,18 @@ def test_the_entry_of_the_command_answers_signals_before_it_imports_click() -> N
         assert process.returncode == 3
 
 
-@pytest.mark.parametrize("call", ["['--help']", "['print']"])
+@pytest.mark.parametrize("call", ["['--help']", "['print']", "['print', '--little']"])
 def test_a_reader_that_has_seen_enough_ends_a_command_quietly(call: str) -> None:
     code = (
         "import sys, click; from tagmix import cli\n"
-        "@click.command()\n"
-        "def command():\n for i in range(10**5): click.echo(i)\n"
+        "@click.command()\n@click.option('--little', is_flag=True)\n"
+        "def command(little):\n"
+        " sys.stdout.write('not flushed') if little else [click.echo(i) for i in range(10**5)]\n"
         "cli._Verbs.get_command = lambda self, context, name: command\n"
         f"sys.stdin.read(); sys.argv = ['tagmix', *{call}]; cli.main()"
     )
-    with start(code, stdin=subprocess.PIPE) as process:
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with start(code, stdin=subprocess.PIPE, env=env) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         assert process.stderr is not None

@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from tagmix.cli import info as info_verb
 from tagmix.cli import run
 from tagmix.cli.info import text
 from tagmix.learners import EMM, KNN
+from tagmix.report import model_card
 from tagmix.report.model_card_sections import Section, markdown, sections_of, tags_section
 from tests.cli.test_train import one_line_error
 
@@ -68,6 +71,7 @@ def test_a_card_as_text_fits_the_terminal_and_lists_the_most_frequent_tags(
         monkeypatch.setenv("COLUMNS", str(columns))
         said = info(capsys, model)
         assert max(map(cell_len, said.splitlines())) <= columns
+        assert sum(f"\n  {tag} " in said.partition("\nTags\n")[2] for tag in tags) == 5
         assert f"and {len(tags) - 5} more tags" in " ".join(said.split())
         assert f"{len(tags)}" in next(line for line in said.splitlines() if line.startswith("  Tags "))
     assert all(f"\n  {tag} " in info(capsys, model, "--all-tags") for tag in tags)
@@ -126,6 +130,17 @@ def test_the_place_of_a_network_is_shown_only_on_request(capsys: pytest.CaptureF
     facts["networks"][0]["place"] = "/home/me/n.toml"  # type: ignore[index]
     assert "/home/me/n.toml" in markdown(facts)
     assert [one.title for one in sections_of(facts)] == ["", "Training data", "Networks"]
+
+
+@pytest.mark.parametrize("places", [False, True])
+def test_facts_have_the_place_of_a_network_only_on_request(places: bool) -> None:
+    network = SimpleNamespace(
+        title="n", size_shown="480", settings=SimpleNamespace(sha256="ab"), place=Path("/home/me/n.toml")
+    )
+    describer: Any = SimpleNamespace(networks=(network,), config=tagmix.Describer(network=None).config)
+    facts = model_card._describer(describer, places)
+    assert ("/home/me" in json.dumps(facts)) == places
+    assert "network" not in facts["describer"]
 
 
 def test_names_of_tags_cannot_break_a_card() -> None:

@@ -26,6 +26,7 @@ ALL = (
     "bench_pictures",
     "bench_segment",
     "bench_network",
+    "bench_catalogue",
 )
 OUT = Path("bench-out")
 COLUMNS = ("what", "ours", "ncuts", "graph", "grid", "scikit-image", "peer")

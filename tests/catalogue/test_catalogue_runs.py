@@ -136,3 +136,15 @@ def test_names_of_runs_differ_and_can_be_taken_over(library):
     assert runs.begin("tag", "model", name="from-a-sidecar").name == "from-a-sidecar"
     with pytest.raises(CatalogueError, match="already"):
         runs.begin("tag", "model", name="from-a-sidecar")
+
+
+def test_a_later_run_may_rule_out_what_an_earlier_one_said(library):
+    photo, runs = library.photo("a.jpg"), library.catalogue.runs
+    first = runs.begin("tag", "model")
+    runs.guess(first, photo, {"sea": 0.9})
+    second = runs.begin("tag", "model")
+    runs.guess(second, photo, {}, no=["sea"])
+    assert library.answers(photo) == {"sea": ("machine", "no")}
+    assert len(library.catalogue.search("sea")) == 0
+    runs.undo(second)
+    assert len(library.catalogue.search("sea")) == 1

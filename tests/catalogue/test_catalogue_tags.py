@@ -199,3 +199,14 @@ def test_near_names_are_found_in_a_time_that_grows_with_their_number():
     began = time.process_time()
     alike(names[:3500])
     assert small < 40 * (time.process_time() - began) + 1
+
+
+def test_a_merged_tag_takes_the_tags_above_and_below_along(library):
+    say(library, "a.jpg", kept="yes")
+    say(library, "b.jpg", lost="yes")
+    say(library, "c.jpg", child="yes")
+    tags = library.catalogue.tags
+    tags.put_below("lost", "top")
+    tags.put_below("child", "lost")
+    tags.merge("lost", "kept")
+    assert found(library, "top") == found(library, "kept") == ["a.jpg", "b.jpg", "c.jpg"]

@@ -110,3 +110,20 @@ def test_a_refused_change_inside_a_batch_leaves_the_rest(library):
         with pytest.raises(CatalogueError):
             library.catalogue.verdicts.set(99, "sky", "yes")
     assert library.answers(photo) == {"sea": ("human", "yes")}
+
+
+def test_a_part_of_a_batch_that_failed_is_taken_back_alone(library):
+    photo = library.photo("a.jpg")
+
+    def half():
+        with library.catalogue.batch():
+            library.catalogue.verdicts.set(photo, "sky", "yes")
+            raise KeyError
+
+    with library.catalogue.batch():
+        library.catalogue.verdicts.set(photo, "sea", "yes")
+        with pytest.raises(KeyError):
+            half()
+        library.catalogue.verdicts.set(photo, "boat", "yes")
+    assert set(library.answers(photo)) == {"sea", "boat"}
+    assert library.catalogue.tags.all() == ("boat", "sea")

@@ -198,19 +198,20 @@ class Runs:
 
     def finish_undo(self, run: Run) -> Run:
         """Record that a run is undone; entries that are left, as of photos that are missing, go with it."""
+        sql = "SELECT photo FROM entry WHERE run = ? AND state != 'removed' ORDER BY photo LIMIT 500"
+        while left := self._store.rows(sql, (run.id,)):
+            with self._store.writing():  # not all in one: others wait
+                for (photo,) in left:
+                    self.removed(run, photo)
         with self._store.writing():
-            sql = "SELECT photo FROM entry WHERE run = ? AND state != 'removed'"
-            for (photo,) in self._store.rows(sql, (run.id,)):
-                self.removed(run, photo)
             sql = "UPDATE run SET state = 'undone', finished = ? WHERE id = ?"
             self._store.write(sql, (int(time.time()), run.id))
             return self.get(run.id)
 
     def undo(self, run: Run) -> Run:
         """Undo a run in the catalogue alone; return it. What an earlier run said holds again."""
-        with self._store.writing():
-            self.begin_undo(run)
-            return self.finish_undo(run)
+        self.begin_undo(run)
+        return self.finish_undo(run)
 
 
 def _run(row: Row) -> Run:

@@ -1,7 +1,8 @@
 """Pictures and a trained model in, tags out: for whole pictures and for their regions."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from tagmix.images.sources import Problem, Source, check_sources, name_of
 from tagmix.learners.base import best_region_tags, none_shares
 from tagmix.learners.context_emm import ContextEMM
 from tagmix.learners.mixture import MixtureEstimator
+from tagmix.levels import NEVER, Levels, without_parents
+from tagmix.metadata.read import photo_source
 
 # Pictures described before their tags are inferred: bounds the memory, and costs no speed.
 CHUNK = 256
@@ -62,7 +65,7 @@ class Annotator:
     """A describer and a model that fit each other: from pictures to tags.
 
     An annotator keeps no state of a run: threads can share one. ``card`` has what it was trained
-    on, if that is known.
+    on, if that is known; ``implied`` are tags that no picture was given, but tags below them.
 
     Examples
     --------
@@ -80,14 +83,22 @@ class Annotator:
     '<bytes>'
     """
 
-    def __init__(self, describer: Describer, model: MixtureEstimator, card: Card | None = None) -> None:
+    def __init__(
+        self,
+        describer: Describer,
+        model: MixtureEstimator,
+        card: Card | None = None,
+        implied: Collection[str] = (),
+    ) -> None:
         annotator_files.check_fit(describer, model)
         check_counts(card, model.tag_names_)
         self.describer, self.model, self.card = describer, model, card
+        self.implied = tuple(tag for tag in model.tag_names_ if tag in set(implied))
+        self._levels = Levels(model.tag_names_, self.implied)
 
     def with_(self, **changes: Any) -> "Annotator":
         """Return an annotator with other settings of its describer, such as ``n_jobs`` or ``cache``."""
-        return Annotator(self.describer.with_(**changes), self.model, self.card)
+        return Annotator(self.describer.with_(**changes), self.model, self.card, self.implied)
 
     def annotate(
         self,
@@ -96,13 +107,16 @@ class Annotator:
         region_k: int = 3,
         *,
         precision: float | None = None,
+        parents: bool = False,
         progress: Progress | None = None,
     ) -> Iterator[Annotation | Problem]:
         """Yield, for each source in order, an annotation with its k best tags, or why there is none.
 
-        A source is a path, the bytes of a picture file, or ``PictureBytes`` (a name and bytes). Pictures are
-        described in parallel if the describer has several processes. Memory does not grow with their number.
-        ``precision`` shows as many tags as possible of which this share is expected to be right.
+        A source is a path, the bytes of a picture file, or ``PictureBytes`` (a name and bytes). A file is
+        turned as its sidecar says. Pictures are described in parallel if the describer has several processes.
+        Memory does not grow with their number. ``precision`` shows as many tags as possible of which this
+        share is expected to be right. A tag above one that is shown is left out, and so are implied tags;
+        ``parents`` lists them like others.
         ``progress`` is called with ("pictures", done, of).
         """
         check_sources(sources)
@@ -110,29 +124,45 @@ class Annotator:
         check_k(region_k)
         self.check_precision(precision)
         for start in range(0, len(sources), CHUNK):
-            part = sources[start : start + CHUNK]
+            part = [_as_turned(source) for source in sources[start : start + CHUNK]]
             report = None if progress is None else _shifted(progress, start, len(sources))
             found = self.describer.describe(part, progress=report)
             pictures = [one for one in found if not isinstance(one, Problem)]
             names = [name_of(source) for source in part]
-            annotated = iter(self._annotate(pictures, k, region_k, precision) if pictures else ())
+            annotated = iter(self._annotate(pictures, k, region_k, precision, parents) if pictures else ())
             for name, one in zip(names, found, strict=True):
                 yield one if isinstance(one, Problem) else Annotation(name, *next(annotated))
 
     def _annotate(
-        self, described: list[QuantisedPicture], k: int, region_k: int, precision: float | None
+        self,
+        described: list[QuantisedPicture],
+        k: int,
+        region_k: int,
+        precision: float | None,
+        parents: bool,
     ) -> Iterator[tuple[tuple[Guess, ...], tuple[Region, ...]]]:
         bags = self.describer.bags_of(described, [str(n) for n in range(len(described))])
-        probability, shares = _predict(self.model, bags)
-        shown, order = _shown(self.model, probability, precision), top_tags(probability, k)
+        marginals, shares = _predict(self.model, bags)
+        shares = shares if parents else self._levels.pushed(shares)
+        probability, shown = self._levels.suggested(marginals, self._rule(precision), parents=parents)
+        order = top_tags(probability, k)
         best, none, names = best_region_tags(shares, region_k), none_shares(shares), self.model.tag_names_
 
         def region(picture: QuantisedPicture, i: int, row: int) -> Region:
             tags = tuple((names[c], float(shares[row, c])) for c in best[row] if c >= 0)
-            return Region(tags, *picture.box_of(i), float(none[row]), picture.polygons_of(i))
+            return Region(
+                tags if parents else without_parents(tags),
+                *picture.box_of(i),
+                float(none[row]),
+                picture.polygons_of(i),
+            )
 
         for n, picture in enumerate(described):
-            guesses = (Guess(names[c], float(probability[n, c]), bool(shown[n, c])) for c in order[n])
+            guesses = (
+                Guess(names[c], float(probability[n, c]), bool(shown[n, c]))
+                for c in order[n]
+                if probability[n, c] > NEVER
+            )
             first = int(bags.offsets[n])
             regions = (region(picture, i, first + i) for i in range(picture.n_regions))
             yield tuple(guesses), tuple(regions)
@@ -144,8 +174,11 @@ class Annotator:
         gives its shares instead, and shows the tags that hold more than an even share of the regions.
         """
         self.check_precision(precision)
-        probability = _probability(self.model, bags)
-        return probability, _shown(self.model, probability, precision)
+        probability = self._levels.raised(_probability(self.model, bags))
+        return probability, self._levels.suggested(probability, self._rule(precision))[1]
+
+    def _rule(self, precision: float | None) -> Callable[[Floats], Any]:
+        return lambda probability: _shown(self.model, probability, precision)
 
     def check_precision(self, precision: float | None) -> None:
         """Raise ParameterError if the model cannot be asked for this precision; None is always possible."""
@@ -160,7 +193,7 @@ class Annotator:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write describer and model into one file, safe to open from any source; ``tagmix.load`` reads it."""
-        annotator_files.save(self.describer, self.model, self.card, Path(path))
+        annotator_files.save(self.describer, self.model, self.card, Path(path), self.implied)
 
 
 class Training(NamedTuple):
@@ -180,6 +213,9 @@ def train(
 ) -> Training:
     """Learn words and tags from an album, by default as ``tagmix train`` does.
 
+    A tag with levels is learnt together with those above it: pictures of "Places|Rome" are pictures of
+    "Places".
+
     ``progress`` is called with (stage, done, of): the stages of ``Describer``, then those of
     ``ContextEMM.fit``.
     """
@@ -189,8 +225,23 @@ def train(
             "`tagmix train --help` for the formats that have tags"
         )
     describer = (describer or Describer()).fit(album, progress=progress)
-    described = describer.transform(album, progress=progress)
-    return train_described(describer, described, model, album=album, progress=progress)
+    whole, implied = with_levels(album)
+    described = describer.transform(whole, progress=progress)
+    return train_described(describer, described, model, album=album, implied=implied, progress=progress)
+
+
+def with_levels(album: Album, given: Collection[str] | None = None) -> tuple[Album, frozenset[str]]:
+    """Return the album with the tags above each tag, and those of them that nobody gave: the implied ones.
+
+    ``given`` are the tags that were given, by default those of the album. An implied tag of all pictures with
+    tags is left out: it tells nothing.
+    """
+    whole = album.with_parents()
+    tagged, known = sum(bool(item.tags) for item in album), given or album.tag_counts().keys()
+    implied = {tag: count for tag, count in whole.tag_counts().items() if tag not in known}
+    everywhere = {tag for tag, count in implied.items() if count == tagged}
+    items = (replace(item, tags=tuple(t for t in item.tags if t not in everywhere)) for item in whole)
+    return replace(whole, items=tuple(items)), frozenset(implied.keys() - everywhere)
 
 
 def train_described(
@@ -199,12 +250,16 @@ def train_described(
     model: MixtureEstimator | None = None,
     *,
     album: Album | None = None,
+    implied: Collection[str] = (),
     progress: Progress | None = None,
 ) -> Training:
-    """Learn tags from an album that its describer has described; ``album`` is for the annotator's card."""
+    """Learn tags from an album that its describer has described.
+
+    ``album`` is for the annotator's card; ``implied`` are the tags that it has only through tags below them.
+    """
     fitted = (ContextEMM(n_jobs=-1) if model is None else model).fit(described.bags, progress=progress)
     card = None if album is None else card_of(album, described.bags, len(described.problems))
-    return Training(Annotator(describer, fitted, card), described.bags, described.problems)
+    return Training(Annotator(describer, fitted, card, implied), described.bags, described.problems)
 
 
 def _probability(model: MixtureEstimator, bags: Bags) -> Floats:
@@ -222,6 +277,11 @@ def _predict(model: MixtureEstimator, bags: Bags) -> tuple[Floats, Floats]:
 def _shown(model: MixtureEstimator, probability: Floats, precision: float | None) -> Any:
     known = model.calibration_
     return probability > 1 / probability.shape[1] if known is None else known.shown(probability, precision)
+
+
+def _as_turned(source: Source) -> Source:
+    """Return a source, a file as its sidecar turns it."""
+    return source if isinstance(source, tuple | bytes) else photo_source(Path(source))
 
 
 def _shifted(progress: Progress, start: int, total: int) -> Progress:

@@ -1,6 +1,6 @@
 """A describer and its model in one file, and the checks when they are read from an untrusted file."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ MODELS: dict[str, type[MixtureEstimator]] = {"ContextEMM": ContextEMM, "EMM": EM
 # What the names of arrays begin with.
 MODEL, WORDS = "model.", "vocabulary."
 CARD = "card"  # the field that only describes the model
+IMPLIED = "implied"
 
 
 def check_fit(describer: Describer, model: MixtureEstimator) -> None:
@@ -47,10 +48,18 @@ def _shown(widths: Mapping[str, int]) -> str:
     return ", ".join(f"{width:,} {view} words" for view, width in widths.items())
 
 
-def save(describer: Describer, model: MixtureEstimator, card: Card | None, path: Path) -> None:
-    """Write both into one file, with the card if there is one."""
+def save(
+    describer: Describer,
+    model: MixtureEstimator,
+    card: Card | None,
+    path: Path,
+    implied: Collection[str] = (),
+) -> None:
+    """Write both into one file, with the card if there is one, and the implied tags by their columns."""
     kind, fields, arrays = pack(describer, model)
     own: dict[str, Any] = {} if card is None else {CARD: card.plain()}
+    if implied:
+        own[IMPLIED] = [model.tag_names_.index(tag) for tag in implied]
     storage.write(path, kind, fields | own, arrays)
 
 
@@ -66,8 +75,10 @@ def pack(describer: Describer, model: MixtureEstimator) -> tuple[str, dict[str, 
     return KIND, about, words | arrays
 
 
-def load(contents: storage.Contents, file: str) -> tuple[Describer, MixtureEstimator, Card | None]:
-    """Return what ``save`` wrote, every part checked; older files have no card."""
+def load(
+    contents: storage.Contents, file: str
+) -> tuple[Describer, MixtureEstimator, Card | None, tuple[str, ...]]:
+    """Return what ``save`` wrote, every part checked; older files have no card and no implied tags."""
     fields: Any = contents.fields
     active()  # what is wrong with the environment is not the file's fault
     try:
@@ -77,9 +88,16 @@ def load(contents: storage.Contents, file: str) -> tuple[Describer, MixtureEstim
         check_fit(describer, model)
         card = Card.of(fields[CARD]) if CARD in fields else None
         check_counts(card, model.tag_names_)
+        implied = _implied(fields.get(IMPLIED, []), model.tag_names_)
     except (TagmixError, *serialise.DAMAGE) as error:
         raise serialise.unfit(file, error, "train the model again, or copy it again") from error
-    return describer, model, card
+    return describer, model, card, implied
+
+
+def _implied(columns: Any, names: Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(columns, list) or not all(type(i) is int and 0 <= i < len(names) for i in columns):
+        raise ValueError(f"implied tags must be columns of the model's {len(names)} tags")
+    return tuple(names[i] for i in columns)
 
 
 def _vocabularies(config: DescriberConfig, arrays: Mapping[str, Any]) -> dict[str, Vocabulary]:

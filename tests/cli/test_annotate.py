@@ -11,9 +11,11 @@ import pytest
 
 import tagmix
 from tagmix.annotate import Annotation, Guess
-from tagmix.cli import annotate as annotate_verb
 from tagmix.cli import run
+from tagmix.cli.annotated import Annotated
+from tagmix.metadata.read import PhotoMetadata
 from tests.cli.test_train import one_line_error
+from tests.metadata.photos import xmp
 
 ALONE = ["--jobs", "1", "--no-cache"]
 
@@ -112,13 +114,13 @@ def test_json_is_utf_8_whatever_the_name_of_the_file(
 
 def test_json_escapes_what_a_tag_or_an_output_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     tags = (Guess("\ud800x\u202e", 0.9, True), Guess("café", 0.8, True))
-    line = annotate_verb._json(Annotation("a.jpg", tags, ()), False, None)
+    line = Annotated(Annotation("a.jpg", tags, ()), {}, PhotoMetadata()).json()
     assert line.isascii()
     assert [one["tag"] for one in json.loads(line)["tags"]] == [guess.tag for guess in tags]
-    plain = Annotation("a.jpg", tags[1:], ())
-    assert "café" in annotate_verb._json(plain, False, None)
+    plain = Annotated(Annotation("a.jpg", tags[1:], ()), {}, PhotoMetadata())
+    assert "café" in plain.json()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), "cp1252"))
-    assert annotate_verb._json(plain, False, None).isascii()
+    assert plain.json().isascii()
 
 
 def test_what_an_output_cannot_show_is_escaped(album: Path, model: Path, tmp_path: Path) -> None:
@@ -198,3 +200,52 @@ def test_a_precision_and_a_number_of_tags_exclude_each_other(
     ask = ["annotate", str(album / "images"), "-m", str(model), "--precision", "0.5", "--top", "3", *ALONE]
     assert run(ask) != 0
     assert "exclude each other" in capsys.readouterr().err
+
+
+def test_tags_that_a_photo_has_stand_beside_the_suggestions(
+    album: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photo = tmp_path / "a.jpg"
+    photo.write_bytes((album / "images" / "0000.jpg").read_bytes())
+    assert run(["annotate", str(photo), "-m", str(model), "--top", "2", "--json", *ALONE]) == 0
+    before = json.loads(capsys.readouterr().out)
+    assert before["existing"] == []
+    first = before["tags"][0]["tag"]
+    (tmp_path / "a.jpg.xmp").write_text(xmp(dc_subject=(first,), lr_hierarchicalSubject=("Places|Rome",)))
+    assert run(["annotate", str(photo), "-m", str(model), "--top", "2", "--json", *ALONE]) == 0
+    after = json.loads(capsys.readouterr().out)
+    assert after["existing"] == [first, "Places|Rome"]
+    assert after["tags"] == before["tags"]
+    assert run(["annotate", str(photo), "-m", str(model), "--top", "2", *ALONE]) == 0
+    line = capsys.readouterr().out
+    assert line.count("(has it)") == 1
+    assert line.endswith("; also has: Places|Rome\n")
+
+
+def test_a_damaged_sidecar_is_a_line_and_its_photo_is_annotated(
+    album: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jpg").write_bytes((album / "images" / "0000.jpg").read_bytes())
+    (tmp_path / "a.xmp").write_text("<!DOCTYPE a><a/>")
+    assert run(["annotate", str(tmp_path), "-m", str(model), "--top", "1", *ALONE]) == 1
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 2
+    assert said.err.splitlines()[0] == "1 problem in metadata:"
+    assert "a.jpg: 'a.xmp' must be XMP without a DOCTYPE" in said.err
+
+
+def test_names_are_shown_short_and_kept_whole_in_json() -> None:
+    guesses = (Guess("Places|Italy|Rome", 0.9, True), Guess("sea", 0.8, True), Guess("x", 0.1, False))
+    known = PhotoMetadata(("Places|Italy|Rome", "People|Ann"), ("sea",))
+    short = {"Places|Italy|Rome": "Rome", "sea": "sea", "x": "x"}
+    found = Annotated(Annotation("a.jpg", guesses, ()), short, known)
+    assert found.text() == "a.jpg: Rome 90% (has it), sea 80% (by tagmix); also has: People|Ann"
+    content = json.loads(found.json())
+    assert [(one["tag"], one["name"]) for one in content["tags"]] == [
+        ("Places|Italy|Rome", "Rome"),
+        ("sea", "sea"),
+    ]
+    assert (content["existing"], content["machine"]) == (["Places|Italy|Rome", "People|Ann"], ["sea"])
+    none = Annotated(Annotation("a.jpg", (), ()), {}, known)
+    assert none.text().startswith("a.jpg: nothing sure enough (see --top); also has: ")

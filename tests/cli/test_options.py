@@ -9,15 +9,15 @@ import pytest
 
 import tagmix
 from tagmix import Bags, ContextEMM, Describer
-from tagmix.annotate import Region
-from tagmix.cli import annotate as annotate_verb
-from tagmix.cli import demo, run
+from tagmix.annotate import Annotation, Region
+from tagmix.cli import counts, demo, run
 from tagmix.cli import train as train_verb
-from tagmix.cli.annotate import where
+from tagmix.cli.annotated import Annotated, where
 from tagmix.datasets import Album, Item, open_album
 from tagmix.images.config import DescriberConfig
 from tagmix.images.describe import Described
 from tagmix.learners.shown import Outcome
+from tagmix.metadata.read import PhotoMetadata
 from tagmix.report.album_results import Score
 from tagmix.studies.datasets import ONE_WORD, Sources
 from tests.cli.conftest import QUICK
@@ -137,7 +137,8 @@ def test_regions_of_a_tag_share_a_line_with_the_place_of_the_largest():
         region("sea", 0.4, 0.2),
         region("", 0.4, 0.45),
     ]
-    assert annotate_verb._regions(shown) == [
+    annotated = Annotated(Annotation("a.jpg", (), tuple(shown)), {}, PhotoMetadata(), regions=True)
+    assert annotated.text().splitlines()[1:] == [
         "  centre         30% of the photo   sea (2 regions)",
         "  right          25% of the photo   boat",
         "  1 region       45% of the photo   none of the tags",
@@ -184,7 +185,7 @@ def tagged(some, of):
 
 def size_of(items, min_count):
     whole = Album(tuple(items), Path("/a"))
-    return train_verb.size_of(whole, whole.keep_tags(min_count), min_count)
+    return counts.size_of(whole, whole.keep_tags(min_count), min_count)
 
 
 def test_the_size_of_an_album_counts_what_is_left_out():
@@ -196,8 +197,8 @@ def test_the_size_of_an_album_counts_what_is_left_out():
     )
     rare = Item(Path("/a/7.jpg"), ("moon",))
     assert size_of([*items, rare], 2) == (
-        "5 of 7 pictures have tags, 2 tags on at least 2 of them; 1 rarer tag left out (--min-count), and "
-        "1 picture with no other"
+        "5 of 7 pictures have tags, 4 after --min-count, 2 tags on at least 2 of them; 1 rarer tag left out "
+        "(--min-count)"
     )
 
 

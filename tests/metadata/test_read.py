@@ -9,11 +9,12 @@ import zlib
 from pathlib import Path
 
 import pytest
-from tests.metadata.photos import bag, dataset, exif, holding, photo, picture, resource, segment, xmp
+from tests.metadata.photos import SPACES, bag, dataset, exif, holding, photo, picture, resource, segment, xmp
 
 from tagmix.metadata.embedded import embedded
 from tagmix.metadata.read import read_photo
 from tagmix.metadata.sidecars import raw_of, sidecar_of
+from tagmix.metadata.write import Addition, apply_change, plan_addition
 from tagmix.metadata.xmp import MOST_BYTES
 
 CATEGORIES = (
@@ -267,3 +268,21 @@ def test_pipes_links_and_folders_are_not_waited_for(tmp_path: Path) -> None:
     assert read_photo(root / "pipe.jpg").tags == ()
     assert read_photo(root / "gone.jpg").tags == ()
     assert read_photo(Path("a\0b")).tags == ()
+
+
+def test_what_tagmix_wrote_is_told_apart_and_never_a_tag(tmp_path: Path) -> None:
+    path = photo(tmp_path / "a.jpg", holding("JPEG", xmp(dc_subject=("inside",))))
+    (tmp_path / "a.jpg.xmp").write_text(xmp(dc_subject=("sea", "Berlin")))
+    addition = Addition((("sky", 0.9), ("Places|Germany", 0.8), ("sea", 0.7)), (), run="r1", model="m1")
+    apply_change(plan_addition(path, addition))
+    found = read_photo(path)
+    assert (set(found.tags), set(found.machine)) == ({"inside", "sea", "Berlin"}, {"sky", "Places|Germany"})
+    sidecar = tmp_path / "a.jpg.xmp"
+    copied = xmp(mediapro_CatalogSets=("Places|Germany", "mine"), MicrosoftPhoto_LastKeywordXMP=("sky",))
+    body = copied[copied.index("<mediapro") : copied.index("</rdf:Description>")]
+    spaces = "".join(f' xmlns:{prefix}="{space}"' for prefix, space in SPACES.items())
+    text = sidecar.read_text()
+    more = f"<rdf:Description{spaces}>{body}</rdf:Description></rdf:RDF>"
+    sidecar.write_text(text.replace("</rdf:RDF>", more))
+    assert set(read_photo(path).tags) == {"inside", "sea", "Berlin", "mine"}
+    assert set(read_photo(path).machine) == {"sky", "Places|Germany"}

@@ -1,16 +1,14 @@
 """tagmix annotate: tags for photos and for the regions in them."""
 
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from tagmix.annotate import CHUNK, Annotation, Annotator, Region
+from tagmix.annotate import CHUNK, Annotation, Annotator
+from tagmix.cli.annotated import Annotated, percent
 from tagmix.cli.exits import Exit
-from tagmix.cli.options import cache, cache_folder, jobs, no_cache, plural, report_problems
+from tagmix.cli.options import cache, cache_folder, jobs, no_cache, report_problems
 from tagmix.cli.progress import bars
 from tagmix.datasets.elements import files_below
 from tagmix.errors import AlbumError, ModelFileError, NetworkError, printable
@@ -18,8 +16,10 @@ from tagmix.files import load
 from tagmix.images.decode import SUFFIXES
 from tagmix.images.published import PUBLISHED
 from tagmix.images.sources import Problem
+from tagmix.metadata.read import read_photo
+from tagmix.tag_names import short_names
 
-NONE = "none of the tags"
+__all__ = ["all_photos", "command", "in_parts", "open_annotator", "percent", "with_networks"]
 
 
 @click.command("annotate", short_help="tag photos")
@@ -33,6 +33,10 @@ NONE = "none of the tags"
     help="Print as many tags as possible of which this share is expected to be right, such as 0.8.",
 )  # fmt: skip
 @click.option("--regions", is_flag=True, help="Also print the regions of each photo.")
+@click.option(
+    "--parents", is_flag=True,
+    help="Also suggest tags above others, such as Places of Places|Rome, on their own.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per photo, each on a line.")
 @click.option(
     "--network", "networks", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
@@ -50,6 +54,7 @@ def command(
     precision: float | None,
     regions: bool,
     as_json: bool,
+    parents: bool,
     networks: tuple[Path, ...],
     jobs: int,
     cache: Path | None,
@@ -59,8 +64,9 @@ def command(
 
     Without --top and --precision the tags above a threshold are printed, one that `train` chose by
     cross-validation so that at least six in ten are right; for a photo without such a tag, its most probable
-    one, if it is at least half as probable as the threshold. Photos that cannot be read are listed on stderr
-    and the exit status is 1; all others are annotated.
+    one, if it is at least half as probable as the threshold. Tags that a photo has already are marked, and
+    others that it has are listed behind. Photos and metadata that cannot be read are listed on stderr and the
+    exit status is 1; all other photos are annotated.
 
     \b
     Examples:
@@ -75,18 +81,29 @@ def command(
     annotator.check_precision(precision)
     annotator = with_networks(annotator, networks)
     files, problems = all_photos(photos)
-    for found in in_parts(annotator, files, top, precision):
+    short = short_names(annotator.model.tag_names_)
+    damaged: list[str] = []
+    for found in in_parts(annotator, files, top, precision, parents=parents):
         if isinstance(found, Problem):
             problems.append(str(found))
-        else:
-            click.echo(_json(found, regions, top) if as_json else _text(found, regions, top))
+            continue
+        known = read_photo(found.source)
+        damaged += [f"{printable(found.source)}: {line}" for line in known.problems]
+        page = Annotated(found, short, known, regions=regions, every=bool(top))
+        click.echo(page.json() if as_json else page.text())
     report_problems(problems, "photo", "could not be read", most=len(problems))
-    if problems:
+    report_problems(damaged, "problem", "in metadata", most=len(damaged))
+    if problems or damaged:
         raise click.exceptions.Exit(Exit.FAILED)
 
 
 def in_parts(
-    annotator: Annotator, photos: list[Path], top: int | None, precision: float | None = None
+    annotator: Annotator,
+    photos: list[Path],
+    top: int | None,
+    precision: float | None = None,
+    *,
+    parents: bool = False,
 ) -> Iterator[Annotation | Problem]:
     """Yield the result of each photo, described in parts: no bar is shown while results are printed."""
     for start in range(0, len(photos), CHUNK):
@@ -97,7 +114,7 @@ def in_parts(
 
             part = photos[start : start + CHUNK]
             k = top or len(annotator.model.tag_names_)
-            found = list(annotator.annotate(part, k, precision=precision, progress=report))
+            found = list(annotator.annotate(part, k, precision=precision, parents=parents, progress=report))
         yield from found
 
 
@@ -140,79 +157,3 @@ def all_photos(given: tuple[Path, ...]) -> tuple[list[Path], list[str]]:
     if not photos:
         raise AlbumError(problems[0])
     return photos, problems
-
-
-def _text(annotation: Annotation, regions: bool, top: int | None) -> str:
-    tags = [f"{printable(g.tag)} {percent(g.probability)}" for g in annotation.tags if top or g.shown]
-    lines = [f"{printable(annotation.source)}: {', '.join(tags) or 'nothing sure enough (see --top)'}"]
-    return "\n".join(lines + (_regions(annotation.regions) if regions else []))
-
-
-def percent(p: float) -> str:
-    """Return a probability in percent; never 100 %, which no number of pictures shows.
-
-    >>> percent(0.994), percent(0.999)
-    ('99%', '>99%')
-    """
-    return f"{p:.0%}" if p < 0.995 else ">99%"
-
-
-def _regions(regions: Sequence[Region]) -> list[str]:
-    """Return a line per tag of the regions, with the place of its largest, and one for regions of none."""
-    by_tag: dict[str, list[Region]] = {}
-    for region in sorted((region for region in regions if region.tags), key=lambda r: -r.area):
-        by_tag.setdefault(region.tags[0][0], []).append(region)
-    rows = [
-        (where(own[0]), sum(region.area for region in own), _several(printable(tag), len(own)))
-        for tag, own in by_tag.items()
-    ]
-    rows.sort(key=lambda row: -row[1])
-    if rest := [region.area for region in regions if not region.tags]:
-        rows.append((plural(len(rest), "region"), sum(rest), NONE))
-    return [f"  {place:<13} {area:>4.0%} of the photo   {tag}" for place, area, tag in rows]
-
-
-def _several(tag: str, n_regions: int) -> str:
-    return tag if n_regions == 1 else f"{tag} ({n_regions} regions)"
-
-
-def where(region: Region) -> str:
-    """Return the place of a region's middle in words.
-
-    >>> where(Region((), (0.0, 0.0, 0.2, 0.2), 0.04)), where(Region((), (0.0, 0.3, 1.0, 0.4), 0.4))
-    ('top left', 'centre')
-    """
-    x, y, width, height = region.box
-    column = ("left", "", "right")[min(2, int(3 * (x + width / 2)))]
-    row = ("top", "", "bottom")[min(2, int(3 * (y + height / 2)))]
-    return f"{row} {column}".strip() or "centre"
-
-
-def _json(annotation: Annotation, regions: bool, top: int | None) -> str:
-    tags = [
-        {"tag": g.tag, "probability": round(g.probability, 4), "shown": g.shown}
-        for g in annotation.tags
-        if top or g.shown
-    ]
-    content: dict[str, object] = {"image": str(annotation.source), "tags": tags}
-    if regions:
-        content["regions"] = [
-            {
-                "tags": [{"tag": tag, "share": round(share, 4)} for tag, share in region.tags],
-                "box": [round(float(value), 4) for value in region.box],
-                "area": round(region.area, 4),
-                "none": round(region.none, 4),
-                "polygons": [
-                    [[[round(x, 4), round(y, 4)] for x, y in ring] for ring in polygon]
-                    for polygon in region.polygons
-                ],
-            }
-            for region in annotation.regions
-        ]
-    # What cannot be printed in a name or a tag, or not on this terminal, is escaped, as JSON allows.
-    line = json.dumps(content, ensure_ascii=False)
-    return line if line.isprintable() and _is_utf8(sys.stdout) else json.dumps(content)
-
-
-def _is_utf8(stream: Any) -> bool:
-    return str(getattr(stream, "encoding", "")).lower().replace("-", "").startswith("utf8")

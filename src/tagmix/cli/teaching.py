@@ -55,5 +55,7 @@ def taught_album(album: Album, given: Path | None, none: bool) -> tuple[Album, D
 
 def with_denied(described: Described, denied: Denied) -> Described:
     """Return described pictures that know what a human denied."""
+    if not denied:
+        return described
     images = map(Path, described.bags.ids)
     return described._replace(bags=with_rejected(described.bags, images, denied))

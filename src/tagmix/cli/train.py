@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from tagmix.annotate import Training, train_described
+from tagmix.annotate import Training, train_described, with_levels
+from tagmix.cli.counts import frequent_part, hints, size_of, training_part
 from tagmix.cli.options import (
     Share,
     album_of,
@@ -14,14 +15,11 @@ from tagmix.cli.options import (
     describer_of,
     describing,
     is_stored,
-    plural,
     report_networks,
     report_problems,
 )
 from tagmix.cli.progress import bars
 from tagmix.cli.teaching import catalogue_options, taught_album, with_denied
-from tagmix.datasets import Album
-from tagmix.errors import AlbumError
 from tagmix.evaluation.metrics import default_k
 from tagmix.learners import ContextEMM
 from tagmix.learners.context.experts import EXPERTS
@@ -39,7 +37,7 @@ FEW = 100  # with fewer, cross-validated accuracies are noise
 @click.option("--split", help="Learn from this part only.  [default: all that is not marked test]")
 @click.option(
     "--min-count", type=click.IntRange(1), default=4, show_default=True,
-    help="Leave out tags on fewer pictures.",
+    help="Leave out tags on fewer pictures; they still count for the tags above them.",
 )  # fmt: skip
 @click.option("--subfolders", is_flag=True, help="Names of sub-folders are tags too (folders of photos).")
 @click.option("--captions", is_flag=True, help="Text beside photos is sentences, not lists of keywords.")
@@ -66,7 +64,8 @@ def command(
     """Learn visual words and tags from ALBUM and write the model into one file.
 
     ALBUM is a folder of photos with keywords in them or beside them, a .jsonl, .csv or COCO .json file, or
-    FORMAT:PATH (jsonl, folder, csv, coco, voc, labelme, corel5k).
+    FORMAT:PATH (jsonl, folder, csv, coco, voc, labelme, corel5k). A photo with the tag Places|Rome is learnt
+    as one of Places, too.
 
     \b
     Examples:
@@ -80,8 +79,11 @@ def command(
     found, denied = taught_album(album_of(album, subfolders, captions), catalogue, no_catalogue)
     report_problems(found.problems, "problem", "in the album")
     whole = training_part(found, split)
-    part = frequent_part(whole, min_count)
-    click.echo(size_of(whole, part, min_count))
+    specific = frequent_part(whole, min_count)
+    click.echo(size_of(whole, specific, min_count))
+    for line in hints(whole, specific, min_count):
+        click.echo(line, err=True)
+    part, implied = with_levels(specific, whole.tag_counts())
     report_networks(describer.networks, describing["network"])
     model = ContextEMM(
         context=context, evidence=evidence, background=background, random_state=describing["seed"], n_jobs=-1
@@ -92,57 +94,13 @@ def command(
     report_problems(described.problems, "picture")
     with bars() as report_progress, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those that matter are printed below
-        training = train_described(describer, described, model, album=part, progress=report_progress)
+        training = train_described(
+            describer, described, model, album=part, implied=implied, progress=report_progress
+        )
     training.annotator.save(path)
     for line in summary(training):
         click.echo(line)
     click.echo(str(path))
-
-
-def training_part(album: Album, split: str | None) -> Album:
-    """Return the pictures to learn from, with all their tags."""
-    part = album.split(split) if split else album.without("test")
-    if not len(album):
-        raise AlbumError(
-            "an album must have pictures, got none that exists: check the paths in the album file"
-        )
-    if not len(part):
-        raise AlbumError(
-            f"all {len(album):,} pictures are marked test, and train does not use these: choose a part with "
-            "--split"
-        )
-    if not part.tag_counts():
-        raise AlbumError(
-            f"no picture among {len(part):,} has a tag, so there is nothing to learn from: tag some in your "
-            "photo software, or try --subfolders"
-        )
-    return part
-
-
-def frequent_part(part: Album, min_count: int) -> Album:
-    """Return the pictures with the tags that are frequent enough."""
-    kept = part.keep_tags(min_count)
-    if len(kept.tag_counts()) < 2:
-        raise AlbumError(
-            f"at least 2 tags must be on {min_count} pictures each, got {len(kept.tag_counts())} of "
-            f"{len(part.tag_counts())} tags: tag more pictures, or lower --min-count"
-        )
-    return kept
-
-
-def size_of(whole: Album, kept: Album, min_count: int) -> str:
-    """Return how many pictures and tags there are to learn from, and what is left out, in words."""
-    tagged, learnt = (sum(bool(item.tags) for item in album) for album in (whole, kept))
-    tags = len(kept.tag_counts())
-    pictures = f"{len(whole):,} pictures"
-    if tagged < len(whole):
-        pictures = f"{tagged:,} of {pictures} have tags"
-    line = f"{pictures}, {plural(tags, 'tag')} on at least {min_count} of them"
-    if rare := len(whole.tag_counts()) - tags:
-        line += f"; {plural(rare, 'rarer tag')} left out (--min-count)"
-    if learnt < tagged:
-        line += f", and {plural(tagged - learnt, 'picture')} with no other"
-    return line
 
 
 def summary(training: Training) -> list[str]:

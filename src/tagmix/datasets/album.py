@@ -1,7 +1,7 @@
 """Albums: pictures with their tags and, optionally, the regions that the tags mean."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import overload
@@ -9,6 +9,7 @@ from typing import overload
 from tagmix.datasets import truth
 from tagmix.datasets.items import Item, Notes, Runs, TrueRegion
 from tagmix.errors import AlbumError
+from tagmix.tag_names import ancestors, normal_name
 
 __all__ = ["Album", "Item", "Runs", "TrueRegion"]
 
@@ -78,12 +79,65 @@ class Album:
     def keep_tags(self, min_count: int = 4) -> "Album":
         """Return the album with only the tags of at least ``min_count`` pictures; all pictures stay.
 
-        The paper keeps tags that occur more than three times. Regions are unchanged: they are the truth for
-        evaluation.
+        The paper keeps tags that occur more than three times. A tag with levels counts for those above it,
+        too, and where it is too rare itself the nearest frequent one takes its place. Regions are unchanged:
+        they are the truth for evaluation.
         """
-        counts = self.tag_counts()
+        counts = self.with_parents().tag_counts()
         kept = {tag for tag, count in counts.items() if count >= min_count}
-        items = (replace(item, tags=tuple(tag for tag in item.tags if tag in kept)) for item in self.items)
+        return self._retagged(
+            lambda tag: next((one for one in (tag, *reversed(ancestors(tag))) if one in kept), "")
+        )
+
+    def with_parents(self) -> "Album":
+        """Return the album with all tags above a tag beside it: "Places|Rome" is also "Places".
+
+        >>> Album((Item(Path("/a.jpg"), ("Places|Rome", "sea")),), Path("/")).with_parents()[0].tags
+        ('Places', 'Places|Rome', 'sea')
+        """
+        items = (
+            replace(
+                item, tags=tuple(dict.fromkeys(one for tag in item.tags for one in (*ancestors(tag), tag)))
+            )
+            for item in self.items
+        )
+        return replace(self, items=tuple(items))
+
+    def renamed(self, names: Mapping[str, str]) -> "Album":
+        """Return the album with other names for tags, all at once; tags below a renamed one go with it.
+
+        Two tags with the same new name become one (synonyms). An empty name removes a tag. New names are
+        brought into normal form. Regions are renamed, too.
+
+        >>> album = Album((Item(Path("/a.jpg"), ("Orte|Rom", "Meer")),), Path("/"))
+        >>> album.renamed({"Orte": "Places", "Meer": "sea"})[0].tags
+        ('Places|Rom', 'sea')
+        """
+        known = {normal_name(tag): normal_name(name) for tag, name in names.items()}
+
+        def new(tag: str) -> str:
+            above = next((one for one in (tag, *reversed(ancestors(tag))) if one in known), None)
+            if above is None:
+                return tag
+            return known[above] + tag[len(above) :] if known[above] else ""
+
+        regions = (
+            tuple(replace(one, tag=new(one.tag)) for one in item.regions if new(one.tag))
+            for item in self.items
+        )
+        items = tuple(replace(item, regions=own) for item, own in zip(self.items, regions, strict=True))
+        return replace(self, items=items)._retagged(new)
+
+    def _retagged(self, new: Callable[[str], str]) -> "Album":
+        """Return the album with a new name for each tag; tags with an empty one are left out.
+
+        What is a level above another tag of the picture is left out: that tag implies it.
+        """
+        items = []
+        for item in self.items:
+            tags = dict.fromkeys(name for tag in item.tags if (name := new(tag)))
+            implied = {above for tag in tags for above in ancestors(tag)} - set(item.tags)
+            items.append(replace(item, tags=tuple(tag for tag in tags if tag not in implied)))
         return replace(self, items=tuple(items))
 
     def mask_of(self, item: Item, shape: tuple[int, ...]) -> truth.Labels:

@@ -10,7 +10,7 @@ from tagmix.datasets.elements import checked_folder
 from tagmix.datasets.files import read_text
 from tagmix.datasets.paths import contained, holds, shown
 from tagmix.errors import AlbumError
-from tagmix.images.decode import SUFFIXES
+from tagmix.images.decode import PICTURE_SUFFIXES as SUFFIXES
 from tagmix.tag_names import normal_name
 
 WORDS = ("words.txt", "dictionary.txt")

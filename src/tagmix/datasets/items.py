@@ -6,6 +6,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from tagmix.images.sources import TurnedPicture
+from tagmix.metadata.read import photo_source
+
 Box: TypeAlias = tuple[float, float, float, float]
 Polygon: TypeAlias = tuple[tuple[float, float], ...]
 
@@ -55,3 +58,8 @@ class Item:
     mask: Path | None = None
     regions: tuple[TrueRegion, ...] = ()
     id: str = ""
+
+    @property
+    def source(self) -> Path | TurnedPicture:
+        """The picture to describe: as its sidecar turns it, unless regions or a mask lie over its pixels."""
+        return self.image if self.regions or self.mask else photo_source(self.image)

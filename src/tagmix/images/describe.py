@@ -132,7 +132,7 @@ class Describer:
         """Learn the vocabularies from randomly chosen pictures of the album; broken ones are left out."""
         rng = np.random.default_rng(self.config.seed)
         chosen = rng.permutation(len(album))[: self.config.vocabulary_pictures]
-        sources = [album[int(i)].image for i in np.sort(chosen)]
+        sources = [source_of(album[int(i)]) for i in np.sort(chosen)]
         task = partial(examples_of, config=self.config, cache=self.cache)
         results = self._run("vocabulary", task, sources, progress)
         found: list[Arrays] = [one[0] for one in results if not isinstance(one, Problem)]
@@ -157,7 +157,7 @@ class Describer:
 
     def transform(self, album: Pictures, *, progress: Progress | None = None) -> Described:
         """Return the pictures as Bags with their tags, and a Problem for each that cannot be read."""
-        results = self.describe([item.image for item in album], progress=progress)
+        results = self.describe([source_of(item) for item in album], progress=progress)
         pairs = list(zip(album, results, strict=True))
         kept = [(item, one) for item, one in pairs if not isinstance(one, Problem)]
         pictures = [one for _, one in kept]
@@ -209,6 +209,12 @@ class Describer:
                     results[number] = outcome
                 (progress or _silent)(stage, len(results), len(sources))
         return [results[number] for number in range(len(sources))]
+
+
+def source_of(item: Pictured) -> Source:
+    """Return what to read of an item: its ``source`` if it has one, which knows how it is turned."""
+    source: Source = getattr(item, "source", item.image)
+    return source
 
 
 def _learning(config: DescriberConfig) -> Any:

@@ -114,15 +114,18 @@ class QuantisedPicture(NamedTuple):
         return self.rings.polygons(region)
 
 
-def segment_picture(content: bytes, sampling: Sampling) -> Segmentation:
-    """Return a picture at the size it is described at, and the region of each pixel."""
-    pixels = decode(content, max_side=sampling.max_side)
+def segment_picture(content: bytes, sampling: Sampling, orientation: int | None = None) -> Segmentation:
+    """Return a picture at the size it is described at, and the region of each pixel.
+
+    ``orientation`` counts instead of the file's own.
+    """
+    pixels = decode(content, max_side=sampling.max_side, orientation=orientation)
     return Segmentation(pixels, segment(pixels, method=sampling.segmenter, n_regions=sampling.n_regions))
 
 
-def sample_picture(content: bytes, sampling: Sampling) -> SampledPicture:
+def sample_picture(content: bytes, sampling: Sampling, orientation: int | None = None) -> SampledPicture:
     """Return a picture with its regions and its random patches, which follow from its bytes and the seed."""
-    pixels, labels = segment_picture(content, sampling)
+    pixels, labels = segment_picture(content, sampling, orientation)
     height, width = pixels.shape[:2]
     rng = patch_generator(content_key(content), sampling.seed)
     patches = random_patches(height, width, sampling.n_patches, rng, sampling.largest_patch)

@@ -11,7 +11,7 @@ from tagmix.images.cache import Arrays, Cache, Form, form_of, key_of
 from tagmix.images.config import DescriberConfig
 from tagmix.images.picture import QuantisedPicture, SampledPicture, sample_picture
 from tagmix.images.polygons import Rings, are_rings, rings_of
-from tagmix.images.sources import Source, content_of
+from tagmix.images.sources import Content, Source, content_of
 from tagmix.images.views import View, Vocabularies, WordView
 
 # Part of every cache key: raise it when the same settings would give other numbers.
@@ -35,14 +35,14 @@ def examples_of(source: Source, config: DescriberConfig, cache: Cache) -> tuple[
     form = {view.name: (np.dtype(np.float32), (n, view.dimensions)) for view in views}
 
     def make() -> Arrays:
-        picture = sample_picture(content, config).first(n)
+        picture = sample_picture(content.data, config, content.orientation).first(n)
         return {view.name: view.examples(picture) for view in views}
 
     def sound(kept: Arrays) -> bool:
         return form_of(kept) == form and all(bool(np.isfinite(array).all()) for array in kept.values())
 
     setting = repr([n, config.patch_key(), *((view.name, view.learning_key()) for view in views)])
-    return cache.keep(key_of(VERSION, "examples", setting, content), make, sound)
+    return cache.keep(key_of(VERSION, "examples", setting, *content.turn, content.data), make, sound)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Quantiser:
     def __call__(self, source: Source) -> QuantisedPicture:
         """Return the arrays of all views of a picture, from the cache where it has them."""
         content = content_of(source)
-        sample = once(partial(sample_picture, content, self.config))
+        sample = once(partial(sample_picture, content.data, self.config, content.orientation))
         kept, reused = self._shared(content, sample)
         arrays, boxes = dict(kept), kept["boxes"]
         for view in self.config.active:
@@ -82,7 +82,7 @@ class Quantiser:
         region, rings = arrays.pop("region"), Rings(arrays.pop("points"), arrays.pop("sizes"))
         return QuantisedPicture(region, arrays.pop("boxes"), arrays, reused, rings)
 
-    def _shared(self, content: bytes, sample: Sample) -> tuple[Arrays, bool]:
+    def _shared(self, content: Content, sample: Sample) -> tuple[Arrays, bool]:
         """Return regions, boxes, outlines and the arrays of the views that share a file in the cache."""
         views = [view for view in self.config.active if not view.own_cache]
 
@@ -106,16 +106,16 @@ class Quantiser:
                 view.sound(kept, self.words) for view in views
             )
 
-        return self.cache.keep(key_of("words", self.setting, content), make, sound)
+        return self.cache.keep(key_of("words", self.setting, *content.turn, content.data), make, sound)
 
-    def _own(self, view: View, content: bytes, sample: Sample, n_regions: int) -> tuple[Arrays, bool]:
+    def _own(self, view: View, content: Content, sample: Sample, n_regions: int) -> tuple[Arrays, bool]:
         """Return the arrays of a view that has a file of its own in the cache."""
         form = view.form(self.config.n_patches, n_regions, self.words)
 
         def sound(kept: Arrays) -> bool:
             return form_of(kept) == form and view.sound(kept, self.words)
 
-        key = key_of(VERSION, self.config.region_key(), view.key(), content)
+        key = key_of(VERSION, self.config.region_key(), view.key(), *content.turn, content.data)
         return self.cache.keep(key, lambda: _cast(view.describe(sample(), self.words), form), sound)
 
     def _form(self, views: Sequence[View], n_regions: int) -> Form:

@@ -1,12 +1,13 @@
 """The fields of XMP that hold keywords, each with its own way of writing levels."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tagmix.errors import MetadataError
 from tagmix.metadata.rdf import properties
 from tagmix.metadata.xmp import Document, Element, parse_xmp
-from tagmix.tag_names import SEPARATOR
+from tagmix.tag_names import SEPARATOR, normal_name
 
 DC: Final = "http://purl.org/dc/elements/1.1/"
 LIGHTROOM: Final = "http://ns.adobe.com/lightroom/1.0/"
@@ -31,12 +32,29 @@ class Keywords(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-def keywords_of(document: Document, label: str) -> Keywords:
-    """Return the keywords of a packet, in the order of its fields.
+class Ours(NamedTuple):
+    """What tagmix wrote into a packet: the texts of each field, and the tags that they say."""
+
+    texts: Mapping[str, Collection[str]] = MappingProxyType({})
+    tags: Collection[str] = frozenset()
+
+    def left(self, field: str, texts: Iterable[str]) -> Iterator[str]:
+        """Yield the texts of a field that are not ours."""
+        own = self.texts.get(field, ())
+        yield from (text for text in texts if text not in own)
+
+    def is_copy(self, field: str, tag: str) -> bool:
+        """Return whether another program copied a tag of ours into a field that tagmix does not write."""
+        return bool(self.tags) and field not in self.texts and normal_name(tag) in self.tags
+
+
+def keywords_of(document: Document, label: str, ours: Ours | None = None) -> Keywords:
+    """Return the keywords of a packet, in the order of its fields, without ``ours``.
 
     In Microsoft's fields a slash may separate levels, as in Windows, or belong to a name; they are copies
     where another field has levels, and their slashes are then left to that field.
     """
+    ours = ours or Ours()
     tags: list[str] = []
     copies: list[str] = []
     levelled = False
@@ -45,11 +63,14 @@ def keywords_of(document: Document, label: str) -> Keywords:
         if (read := FIELDS.get(found.name)) is None:
             continue
         try:
-            texts = bounded(read(found.value.texts), label, problems)
+            texts = bounded(read(ours.left(found.name, found.value.texts)), label, problems)
         except MetadataError as error:
             problems.append(str(error))
             continue
-        (copies if found.name in COPIES else tags).extend(texts)
+        slashed = found.name in COPIES
+        as_tags = [text.replace(SLASH, SEPARATOR) if slashed else text for text in texts]
+        kept = [text for text, tag in zip(texts, as_tags, strict=True) if not ours.is_copy(found.name, tag)]
+        (copies if slashed else tags).extend(kept)
         levelled |= found.name in LEVELLED
     copies = [text for text in copies if SLASH not in text] if levelled else copies
     return Keywords((*tags, *(text.replace(SLASH, SEPARATOR) for text in copies)), tuple(problems))

@@ -10,12 +10,15 @@ from typing import NamedTuple
 from tagmix.errors import ImageError, MetadataError
 from tagmix.images.decode import orientation_of
 from tagmix.images.orientation import UPRIGHT
+from tagmix.images.sources import TurnedPicture
 from tagmix.metadata.embedded import Embedded, embedded
-from tagmix.metadata.fields import Keywords, bounded, keywords_of, orientation_in
+from tagmix.metadata.fields import Keywords, Ours, bounded, keywords_of, orientation_in
 from tagmix.metadata.iptc import iptc_keywords
+from tagmix.metadata.names import FIELDS
+from tagmix.metadata.provenance import machine_tags, records_in
 from tagmix.metadata.sidecars import read_sidecar, sidecar_of
 from tagmix.metadata.stop_list import STOP_LIST, without_stopped
-from tagmix.metadata.xmp import parse_xmp
+from tagmix.metadata.xmp import Document, parse_xmp
 from tagmix.tag_names import LONGEST, SEPARATOR, ancestors, is_usable, normal_name, normal_names
 
 INSIDE, IPTC = "the XMP packet inside", "the IPTC block inside"
@@ -69,7 +72,7 @@ def read_photo(
     tags, stopped = without_stopped(_united(every), stop)
     return PhotoMetadata(
         tags,
-        beside.machine,
+        tuple(tag for tag in (*inside.machine, *beside.machine) if tag not in tags),
         _orientation(path, beside.orientation),
         sidecar,
         tuple(problems),
@@ -78,10 +81,11 @@ def read_photo(
     )
 
 
-def sidecar_orientation(photo: Path) -> int | None:
-    """Return the orientation that the sidecar of a photo gives; None if it gives none, or cannot be read."""
+def photo_source(photo: Path) -> Path | TurnedPicture:
+    """Return a photo to describe: the file, with the orientation of its sidecar if that has one."""
     sidecar = sidecar_of(photo)
-    return None if sidecar is None else _beside(sidecar, None, []).orientation
+    orientation = None if sidecar is None else _beside(sidecar, None, []).orientation
+    return photo if orientation is None else TurnedPicture(photo, orientation)
 
 
 def _inside(path: Path, problems: list[str]) -> _Part:
@@ -92,7 +96,8 @@ def _inside(path: Path, problems: list[str]) -> _Part:
         return _Part()
     texts = bounded(iptc_keywords(found.iptc), IPTC, problems)
     parts = [part for packet in found.xmp if (part := _packet(packet, INSIDE, problems))]
-    return _Part(_joined([Keywords(tuple(texts)), *(part.keywords for part in parts)]))
+    machine = tuple(tag for part in parts for tag in part.machine)
+    return _Part(_joined([Keywords(tuple(texts)), *(part.keywords for part in parts)]), machine)
 
 
 def _beside(sidecar: Path, within: Path | None, problems: list[str]) -> _Part:
@@ -107,10 +112,23 @@ def _beside(sidecar: Path, within: Path | None, problems: list[str]) -> _Part:
 def _packet(content: bytes, label: str, problems: list[str]) -> _Part | None:
     try:
         document = parse_xmp(content.lstrip(b" \t\r\n"), label)
-        return _Part(keywords_of(document, label), (), orientation_in(document))
+        ours = _ours(document)
+        return _Part(keywords_of(document, label, ours), tuple(ours.tags), orientation_in(document))
     except MetadataError as error:
         problems.append(str(error))
         return None
+
+
+def _ours(document: Document) -> Ours:
+    """Return what tagmix wrote, by the records in the packet itself."""
+    records = records_in(document)
+    if not records:
+        return Ours()
+    texts = {
+        field.name: {text for record in records for text in record.keywords[number]}
+        for number, field in enumerate(FIELDS)
+    }
+    return Ours(texts, normal_names(machine_tags(document)))
 
 
 def _joined(many: Iterable[Keywords]) -> Keywords:

@@ -15,6 +15,8 @@ from tagmix.errors import TagmixError
 from tagmix.images.decode import decode
 from tagmix.images.picture import sample_picture
 from tagmix.images.quantise import word_views
+from tagmix.images.sources import content_of
+from tagmix.metadata.read import photo_source
 from tagmix.model.instance import Multinomial
 
 SIDE = 48  # pixels of a patch on the page
@@ -62,8 +64,8 @@ def _gains(
     """Return the picture, its larger patches, and the nats that each adds to each tag."""
     config, model = annotator.describer.config, annotator.model
     try:
-        content = path.read_bytes()
-        found = sample_picture(content, config)
+        content, orientation = content_of(photo_source(path))
+        found = sample_picture(content, config, orientation)
     except (TagmixError, OSError):
         return None
     words = {
@@ -81,7 +83,7 @@ def _gains(
                 total += model.settings_.evidence[view] * gain[own].sum(axis=0)
         gains.append(total)
     boxes = [_box(patch) for patch in found.patches[large]]
-    return decode(content, max_side=config.max_side), boxes, gains
+    return decode(content, max_side=config.max_side, orientation=orientation), boxes, gains
 
 
 def _box(patch: Floats) -> tuple[int, int, int]:

@@ -9,6 +9,7 @@ from tagmix.catalogue.labels import Labels
 from tagmix.catalogue.lessons import Lessons
 from tagmix.catalogue.opening import check_all, open_store
 from tagmix.catalogue.photos import Photos
+from tagmix.catalogue.readings import Readings
 from tagmix.catalogue.regions import Regions
 from tagmix.catalogue.roots import prepare_root, settle_root
 from tagmix.catalogue.runs import Runs
@@ -31,7 +32,7 @@ class Catalogue:
     ----------
     root, path
         The library's folder, to which the places of photos are relative, and the file.
-    photos, tags, verdicts, runs, regions, lessons
+    photos, tags, verdicts, runs, regions, lessons, readings
         The parts.
     """
 
@@ -46,6 +47,7 @@ class Catalogue:
         self.regions = Regions(store, names)
         self.lessons = Lessons(store, self._labels, names)
         self.runs = Runs(store, self._labels, names)
+        self.readings = Readings(store)
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:

@@ -2,12 +2,13 @@
 
 import contextlib
 import hashlib
+import itertools
 import os
 import re
 import sqlite3
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tagmix.catalogue.hashing import stamp_of
@@ -69,16 +70,23 @@ def _real(folder: Path) -> Path:
         raise CatalogueError(f"{printable(repr(str(folder)))} is no folder: check its name.") from error
 
 
-def known_libraries() -> tuple[tuple[Path, Path], ...]:
-    """Return folder and file of each library in the user's folder for data; a folder may be gone."""
-    return tuple(_known())
+def known_libraries(files: Iterable[Path] | None = None) -> tuple[tuple[Path, Path], ...]:
+    """Return folder and file of the libraries in these files (None: of all in the user's folder for data).
+
+    A folder may be gone; files that are no catalogues are left out.
+    """
+    return tuple(_known() if files is None else itertools.chain.from_iterable(map(_library_in, files)))
 
 
 def _known() -> Iterator[tuple[Path, Path]]:
     with contextlib.suppress(OSError):
         for file in sorted(data_folder().glob(f"*{SUFFIX}")):
-            for (root,) in _rows_in(file, "SELECT value FROM fact WHERE key = 'root'"):
-                yield Path(os.fsdecode(root)), file
+            yield from _library_in(file)
+
+
+def _library_in(file: Path) -> Iterator[tuple[Path, Path]]:
+    for (root,) in _rows_in(file, "SELECT value FROM fact WHERE key = 'root'"):
+        yield Path(os.fsdecode(root)), file
 
 
 def _rows_in(file: Path, sql: str) -> list[Row]:

@@ -21,6 +21,7 @@ from tagmix.catalogue.values import Entry, EntryState, PhotoId, Run
 from tagmix.errors import CatalogueError, printable
 
 _COLUMNS = "id, name, kind, model, arguments, started, finished, state, process"
+_RUN_COLUMNS = ", ".join(f"run.{column}" for column in _COLUMNS.split(", "))
 
 
 class Runs:
@@ -96,8 +97,16 @@ class Runs:
         self._store.write_all("INSERT OR REPLACE INTO guess VALUES (?, ?, ?, ?, ?)", rows)
 
     def _enter(self, run: Run, photo: int, state: EntryState, tags: tuple[str, ...]) -> None:
-        sql = "INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)"
-        self._store.write(sql, (run.id, photo, state, json.dumps(tags)))
+        sql = "INSERT OR REPLACE INTO entry SELECT ?, id, ?, ?, digest FROM photo WHERE id = ?"
+        self._store.write(sql, (run.id, state, json.dumps(tags), photo))
+
+    def done(self, photo: PhotoId, kind: str) -> tuple[tuple[Run, EntryState], ...]:
+        """Return the runs with this photo as its file is now, but those that are undone, the latest first."""
+        sql = f"""SELECT {_RUN_COLUMNS}, entry.state FROM entry JOIN run ON run.id = entry.run
+            JOIN photo ON photo.id = entry.photo AND photo.digest = entry.digest
+            WHERE entry.photo = ? AND kind = ? AND run.state IN ('running', 'finished')
+            ORDER BY run.id DESC"""
+        return tuple((_run(row[:-1]), row[-1]) for row in self._store.rows(sql, (photo, kind)))
 
     def _check_running(self, run: Run) -> None:
         state = self.get(run.id).state
@@ -156,6 +165,11 @@ class Runs:
                     yield self._entry_of(row)
             last = rows[-1][0]
 
+    def counts(self, run: Run) -> tuple[int, int]:
+        """Return the number of photos of a run and the number of tags that it added."""
+        rows = self._store.rows("SELECT tags FROM entry WHERE run = ?", (run.id,))
+        return len(rows), sum(len(json.loads(tags)) for (tags,) in rows)
+
     def entry(self, run: Run, photo: PhotoId) -> Entry | None:
         """Return what a run did with a photo, or None."""
         row = self._store.one("SELECT 1 FROM entry WHERE run = ? AND photo = ?", (run.id, photo))
@@ -175,6 +189,34 @@ class Runs:
         confirmed = {tag for (tag,) in self._store.rows(sql, (row[0], HUMAN))}
         kept = tuple(tag for tag in tags if self._tags.number_if_any(tag) in confirmed)
         return Entry(row[0], place_text(row[1]), row[2], tags, kept, bool(row[4]))
+
+    def adopt(self, name: str, model: str, photo: PhotoId, tags: Mapping[str, float | None]) -> None:
+        """Record what a sidecar says that a run wrote, if the catalogue does not know: it may have been lost.
+
+        A run that is undone stays so.
+        """
+        with self._store.writing():
+            known = self._store.one(f"SELECT {_COLUMNS} FROM run WHERE name = ?", (name,))
+            run = _run(known) if known else self._adopted(name, model)
+            if run.state != "undone" and self.entry(run, photo) is None:
+                self._guess(run, photo, tags, ())
+                self._enter(run, photo, "written", tuple(tags))
+
+    def _adopted(self, name: str, model: str) -> Run:
+        run = self.begin("tag", model, {"adopted": True}, name=name)
+        return self.finish(run)
+
+    def forget(self, photo: PhotoId) -> None:
+        """Record that the sidecar of a photo holds nothing of any run any more; empty runs are undone."""
+        with self._store.writing():
+            sql = "SELECT run FROM entry WHERE photo = ? AND state != 'removed'"
+            runs = [self.get(run) for (run,) in self._store.rows(sql, (photo,))]
+            for run in runs:
+                self._forget_guesses(run, photo)
+                self._enter(run, photo, "removed", self._entry(run, photo).tags)
+                left = "SELECT 1 FROM entry WHERE run = ? AND state != 'removed'"
+                if run.state != "running" and self._store.one(left, (run.id,)) is None:
+                    self._store.write("UPDATE run SET state = 'undone' WHERE id = ?", (run.id,))
 
     def begin_undo(self, run: Run) -> Run:
         """Record that a run is being undone: resumed after a kill by the same call."""

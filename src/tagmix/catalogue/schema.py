@@ -104,6 +104,14 @@ _FIRST = (
     "CREATE INDEX region_said_photo ON region_said(photo)",
 )
 
+_READINGS = (
+    """CREATE TABLE reading (
+        photo INTEGER PRIMARY KEY REFERENCES photo(id),
+        stamp BLOB NOT NULL             -- size and time of the photo and of its sidecar
+    )""",
+    "ALTER TABLE entry ADD COLUMN digest BLOB",  # of the photo, when it was entered
+)
+
 # To change the tables, add a tuple of statements; never change one that was released.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _READINGS)
 VERSION = len(MIGRATIONS)

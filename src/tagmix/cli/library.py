@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any
 
 import click
 
-from tagmix.catalogue import Photo
-from tagmix.errors import printable
+from tagmix.catalogue import Catalogue, Photo, known_libraries, open_catalogue, place_of
+from tagmix.errors import CatalogueError, printable
 from tagmix.library.existing import Existing, is_older
+from tagmix.library.opening import open_library, real_place
 
 folder_argument = click.argument("folder", required=False, type=click.Path(path_type=Path))
 catalogue_option = click.option(
@@ -42,3 +44,37 @@ def shown_json(content: dict[str, Any]) -> str:
 def raw_line(name: str) -> None:
     """Print a name byte by byte as the system has it, ended by a zero byte."""
     click.echo(os.fsencode(name) + b"\0", nl=False)
+
+
+def existing_library(folder: Path | None, given: Path | None) -> Catalogue:
+    """Return the catalogue of a folder, of the current folder, or the only one there is."""
+    if folder is not None:
+        path = real_place(folder)
+        _require(place_of(path, given), path)
+        return open_library(path, given)
+    every = known_libraries() if given is None else known_libraries([place_of(Path(), given)])
+    here = place_of(Path(), given)
+    roots = [(root, file) for root, file in every if file == here] or every
+    if len(roots) != 1:
+        found = f"there are {len(roots)} libraries" if roots else "there is no library"
+        raise CatalogueError(f"{found}: name the folder of the photos, or its --catalogue.")
+    root, file = roots[0]
+    return open_catalogue(file, root)
+
+
+def _require(place: Path, folder: Path) -> None:
+    if not place.exists():
+        raise CatalogueError(
+            f"there is no catalogue of {printable(repr(str(folder)))}: `tagmix scan` makes one."
+        )
+
+
+def way_back(run: int, root: Path, given: Path | None) -> str:
+    """Return the command that takes a run back.
+
+    >>> way_back(3, Path("/home/eva/My Photos"), None)
+    "tagmix undo 3 '/home/eva/My Photos'"
+    """
+    words = ["tagmix", "undo", str(run), str(root)]
+    words += [] if given is None else ["--catalogue", str(given)]
+    return printable(shlex.join(words))

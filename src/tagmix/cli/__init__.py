@@ -20,6 +20,7 @@ VERBS = {
     "annotate": "Tag photos, and the regions in them, with a trained model.",
     "info": "Print the model card of a model: data, scores, settings, limits.",
     "tag": "Write tags into the sidecars of photos.",
+    "watch": "Tag new photos as they arrive.",
     "undo": "Take a run of `tag` back.",
     "runs": "List the runs of `tag`, and what each did.",
     "scan": "Note photos and their keywords in the catalogue.",

@@ -26,12 +26,15 @@ SKIPPED = {
 class Output:
     """Print events as they come, and count them. Bars vanish while something is printed."""
 
-    def __init__(self, root: Path, given: Path | None, dry: bool, total: int = 0) -> None:
+    def __init__(
+        self, root: Path, given: Path | None, dry: bool, total: int = 0, *, live: bool = False
+    ) -> None:
         self._root, self._given, self._dry, self._total = root, given, dry, total
         self._bars: tuple[ExitStack, Report] | None = None
         self._counts: Counter[str] = Counter()
         self._tags = 0
         self._run: Run | None = None
+        self._live = live
         self.problems: list[str] = []
 
     def progress(self, stage: str, done: int, of: int) -> None:
@@ -52,6 +55,8 @@ class Output:
         self.close()
         if isinstance(event, Problem):
             self.problems.append(str(event._replace(source=self._name(Path(event.source)))))
+            if self._live:
+                click.echo(printable(self.problems[-1]), err=True)
         elif isinstance(event, PhotoTagged):
             self._counts["tagged"] += 1
             self._tags += len(event.added)

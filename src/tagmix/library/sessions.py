@@ -62,6 +62,12 @@ class Session:
             run, self.run = self.run, None
             yield RunFinished(self.catalogue.runs.finish(run), stopped)
 
+    def close(self) -> None:
+        """Settle and finish the run, wherever it was interrupted."""
+        if self.run is not None:
+            settle(self.catalogue, self.run)
+            list(self.finish())
+
     def is_done(self, photo: PhotoId) -> bool:
         """Return whether the photo, as its file is now, was handled by a run of this model and arguments.
 

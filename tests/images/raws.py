@@ -51,7 +51,8 @@ def number(value, kind=LONG):
 def nef(large=(48, 32), small=(12, 8), orientation=6, order=">"):
     """Nikon: a small picture first, the preview and the sensor in directories below it."""
     file = TiffFile(order)
-    big, little = jpeg(*large), jpeg(*small)
+    big = large if isinstance(large, bytes) else jpeg(*large)
+    little = jpeg(*small)
     preview = file.directory({0x103: number(6, SHORT), 0x201: number(file.add(big)), 0x202: number(len(big))})
     sensor = file.directory({0x103: number(34713, SHORT), 0x106: number(32803, SHORT)})
     main = {

@@ -42,8 +42,7 @@ def test_a_preview_that_is_larger_in_bytes_and_smaller_in_pixels_is_not_taken():
     buffer = io.BytesIO()
     Image.fromarray(noise).save(buffer, "JPEG", quality=100)
     assert len(buffer.getvalue()) > len(jpeg(48, 32))
-    content = nef(small=(48, 32), large=(12, 8))
-    assert size_of(content) == (48, 32)
+    assert size_of(nef(small=(48, 32), large=buffer.getvalue())) == (48, 32)
 
 
 def test_a_given_orientation_replaces_that_of_the_file():

@@ -19,6 +19,7 @@ ALL = (
     "bench_context",
     "bench_choice",
     "bench_inside",
+    "bench_captions",
     "bench_words",
     "bench_map",
     "bench_margin",

@@ -74,7 +74,7 @@ class ContextEMM(MixtureEstimator):
     Parameters
     ----------
     context : the experts beside the scorer: "kernel", "neighbours", "linear", a learner over Bags, a
-        regressor of scikit-learn, or a list of these.
+        regressor of scikit-learn, or a list of these; last in it, "expected" reads what the others expect.
     context_power : τ, the power of the context in a region's tag.
     evidence : κ, the power of each view's evidence, one number or one per view; None is .2 in all for
         embeddings that the scorer does not read, .1 for the same as it reads, and where there are only words
@@ -183,23 +183,24 @@ class ContextEMM(MixtureEstimator):
         report("context", 1, 1)
         trainer, choice = self._choose_evidence(bags, of_training, report)
         report("model", 0, 1)
+        read = dict.fromkeys((*views_read(trainer.settings), *prior.scorer.widths_))
         with Monitor(self.tol, self.max_iter, self.verbose) as monitor:
-            regions = trainer.fit(bags, of_training.log_pi, prior.scorer, monitor)
+            regions = trainer.fit(bags.select_views(read), of_training.log_pi, prior.scorer, monitor)
             monitor.warn_if_early(above=1)
         rows, (truth, known) = of_training.rows, of_training.targets
+        unknown = (bags if len(rows) == len(bags) else bags[rows]).unknown
         calibration, p = fit_calibration([of_training.logits], truth, of_training.groups[rows], seed, known)
         report("model", 1, 1)
         # All at once and last: whoever interrupts a fit keeps the model that was there before.
         self.prior_, self.regions_, self.settings_ = prior, regions, trainer.settings
         self.calibration_, self.choice_ = calibration, choice
         self.evidence_ = dict(trainer.settings.evidence)
-        self.accuracy_ = top_k_accuracy(truth, p, default_k(bags.n_tags), bags[rows].unknown)
-        self.frequency_accuracy_ = frequency_accuracy(truth, bags[rows].unknown)
+        self.accuracy_ = top_k_accuracy(truth, p, default_k(bags.n_tags), unknown)
+        self.frequency_accuracy_ = frequency_accuracy(truth, unknown)
         self.bound_history_, self.n_iter_ = monitor.history, len(monitor.history)
         self.converged_ = monitor.converged
         self.tag_names_ = tuple(bags.tag_names or ())
-        read = (*views_read(trainer.settings), *prior.scorer.widths_)
-        self.widths_ = {view: bags.views[view].shape[1] for view in dict.fromkeys(read)}
+        self.widths_ = {view: bags.views[view].shape[1] for view in read}
         self.fitted_with_ = self.get_params(deep=False)
         return Learnt(bags, of_training, seed)
 
@@ -252,10 +253,7 @@ class ContextEMM(MixtureEstimator):
             expert.tag_names_ != self.tag_names_ for expert in (*self.prior_.experts, self.prior_.scorer)
         ):
             raise ValueError("the context must hold the experts that its parameters name, for the same tags")
-        if (
-            self.prior_.pool.slopes.shape[0] != 2 * len(experts) + 1
-            or len(self.calibration_.logistic.slopes) != 1
-        ):
+        if not self.prior_.fits_together() or len(self.calibration_.logistic.slopes) != 1:
             raise ValueError("the pool needs two slopes per expert and one more, the calibration one")
         if self.regions_.instances.keys() != self.evidence_.keys():
             raise ValueError("evidence must name the instance models")

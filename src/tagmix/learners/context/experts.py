@@ -11,6 +11,7 @@ from tagmix.bags import Bags
 from tagmix.errors import ParameterError
 from tagmix.evaluation.folds import grouped_folds
 from tagmix.learners.base import TagLearner
+from tagmix.learners.context.expected import ExpectedTags
 from tagmix.learners.pictures.kernel_ridge import KernelRidge
 from tagmix.learners.pictures.knn import KNN
 from tagmix.learners.pictures.linear_ranker import LinearRanker
@@ -20,7 +21,12 @@ from tagmix.learners.pictures.two_pass_knn import TwoPassKNN
 from tagmix.learners.targets import imputed_tags
 from tagmix.learners.whole_pictures import whole_pictures
 
-EXPERTS: dict[str, type[TagLearner]] = {"kernel": KernelRidge, "neighbours": KNN, "linear": LinearRanker}
+EXPERTS: dict[str, type[TagLearner]] = {
+    "kernel": KernelRidge,
+    "neighbours": KNN,
+    "linear": LinearRanker,
+    "expected": ExpectedTags,
+}
 # Learners that a model's file may hold as experts: every part of theirs can be checked.
 _KINDS: tuple[type[TagLearner], ...] = (*EXPERTS.values(), TagProp, TopicRidge, TwoPassKNN)
 EXPERT_KINDS = {kind.__name__: kind for kind in _KINDS}
@@ -71,14 +77,21 @@ def experts_of(context: Any, random_state: Any) -> list[TagLearner]:
         raise ParameterError(
             'context must name at least one expert, got none: name one, for example "kernel".'
         )
-    return [_expert(one, random_state) for one in several]
+    experts = [_expert(one, random_state) for one in several]
+    if any(isinstance(expert, ExpectedTags) for expert in (experts[0], *experts[:-1])):
+        raise ParameterError(
+            'the expert "expected" reads what other experts say, and must be the last of two or more, got '
+            f'{context!r:.60}: try ("kernel", "expected").'
+        )
+    return experts
 
 
 def _expert(one: Any, random_state: Any) -> TagLearner:
     if isinstance(one, str) and one in EXPERTS:
         return EXPERTS[one](random_state=random_state)
     if isinstance(one, TagLearner):
-        return clone(one)
+        own: TagLearner = clone(one)
+        return own
     if not isinstance(one, str | type) and hasattr(one, "fit") and hasattr(one, "predict"):
         return Regressor(clone(one))
     raise ParameterError(

@@ -14,6 +14,7 @@ from tagmix.errors import BagsError
 from tagmix.evaluation.folds import Fold, duplicate_groups, grouped_folds
 from tagmix.evaluation.metrics import default_k, top_k_accuracy
 from tagmix.learners.base import TagLearner
+from tagmix.learners.context.expected import ExpectedTags, Training
 from tagmix.learners.context.experts import cross_validated_scores, experts_of
 from tagmix.learners.logistic import TagLogistic, cross_fitted, fit_tag_logistic
 from tagmix.learners.regions.region_scorer import RegionScorer
@@ -40,8 +41,19 @@ class ContextPrior(NamedTuple):
 
     def logits(self, bags: Bags) -> Floats:
         """Return logit π, pictures × tags."""
-        scores = [expert.decision_scores(bags) for expert in self.experts]
-        return self.pool.logits(pool_features(scores, self.scorer.decision_scores(bags)))
+        scores: list[Floats] = []
+        of_scorer = self.scorer.decision_scores(bags)
+        for expert in self.experts:
+            reads_tags = isinstance(expert, ExpectedTags)
+            own = expert.bags_of(pool_features(scores, of_scorer)) if reads_tags else bags
+            scores.append(expert.decision_scores(own))
+        return self.pool.logits(pool_features(scores, of_scorer))
+
+    def fits_together(self) -> bool:
+        """Return whether each pool has two slopes for every expert that it reads, and one more."""
+        last, n = self.experts[-1], len(self.experts)
+        first = len(last.first_pool_.slopes) if isinstance(last, ExpectedTags) else 2 * n - 1
+        return len(self.pool.slopes) == 2 * n + 1 and first == 2 * n - 1
 
 
 class PriorOfTraining(NamedTuple):
@@ -84,7 +96,9 @@ def fit_experts(context: Any, bags: Bags, seed: int) -> tuple[TagLearner, ...]:
             "a context is cross-validated and needs at least 2 pictures with tags and regions, got "
             f"{len(bags)}: add some, or use EMM, which has no context."
         )
-    return tuple(expert.fit(bags) for expert in experts_of(context, seed))
+    experts = experts_of(context, seed)
+    # What reads the tags that others expect is fitted when these have been asked.
+    return tuple(expert if isinstance(expert, ExpectedTags) else expert.fit(bags) for expert in experts)
 
 
 def fit_prior(
@@ -103,9 +117,15 @@ def fit_prior(
         held[:] = 0.0  # all pictures are alike: a score would tell a picture's tags by what it lacks
     most = max(2 * FOLDS, int(MOST_SCORES / (bags.n_tags * (len(experts) + 1))))
     rows = np.sort(check_random_state(seed).permutation(len(bags))[:most]).astype(np.int64)
-    features = pool_features(_left_out(experts, bags, rows, seed, groups), held[rows])
-    targets = targets_of(bags[rows])
+    own = bags if len(rows) == len(bags) else bags[rows]
+    targets = targets_of(own)
     own_folds = grouped_folds(groups[rows], n_folds(len(rows)), seed)
+    plain = [expert for expert in experts if not isinstance(expert, ExpectedTags)]
+    scores = _left_out(plain, bags, rows, seed, groups)
+    for expert in experts[len(plain) :]:
+        told = Training(pool_features(scores, held[rows]), own, *targets, own_folds, groups[rows])
+        scores.append(expert.learn_from(told))
+    features = pool_features(scores, held[rows])
     logits = cross_fitted(features, targets.y, own_folds, targets.known)
     prior = ContextPrior(tuple(experts), scorer, fit_tag_logistic(features, *targets))
     log_pi = _log_pi(prior, bags, rows, logits, held)

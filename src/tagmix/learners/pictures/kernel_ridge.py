@@ -114,9 +114,8 @@ class KernelRidge(PictureLearner):
             weights, ridge = self._search(reference, tags, searched)
         landmarks = _sample_rows(len(reference), self.max_landmarks, rng)
         fit = exact if len(landmarks) == len(reference) else by_landmarks
-        ridges = [ridge * factor for factor in RIDGES_AROUND]
         try:
-            fitted = fit(reference, tags, landmarks, weights, ridges)
+            fitted = fit(reference, tags, landmarks, weights, self._ridges(ridge))
         except LinAlgError as error:
             raise BagsError(
                 "distances between pictures must be precise enough for a kernel, and rounding errors exceed "
@@ -164,6 +163,10 @@ class KernelRidge(PictureLearner):
         start = np.append(np.full(n_views, np.log2(START_WEIGHT)), np.log2(START_RIDGE))
         best = pattern_search(value, start, np.array(directions), (1.0, 0.5))
         return 2.0 ** best[:-1], float(2.0 ** best[-1])
+
+    def _ridges(self, ridge: float) -> list[float]:
+        """Return the ridges to choose from on all pictures, given the best one of a sample."""
+        return [ridge * factor for factor in RIDGES_AROUND]
 
     def _scores(self, bags: Bags) -> Floats:
         out = np.empty((len(bags), len(self.means_)))

@@ -131,10 +131,10 @@ def check(now: Facts, foreign: Facts, human: dict[str, list[str]]) -> None:
 
 def nothing_of_ours(final: Facts, human: dict[str, list[str]], maker: Maker, ours: set[str]) -> None:
     """Raise if a tag is left that only tagmix wrote."""
-    tags = [
-        value.replace("|", "\1").replace("/", "|").replace("\1", "/") for value in human["digiKam:TagsList"]
-    ]
-    tags += human["lr:hierarchicalSubject"] + human["dc:subject"]
+    # Also of what a human removed: the union may have copied it into other fields before
+    known = {field: human[field] + maker.keywords.get(field, []) for field in KEYWORDS}
+    swapped = [value.translate(str.maketrans("/|", "|/")) for value in known["digiKam:TagsList"]]
+    tags = swapped + known["lr:hierarchicalSubject"] + known["dc:subject"]
     for field in KEYWORDS:
         for tag in ours:
             if tag not in tags and not {tag.split("|")[-1]} & levels(tags):

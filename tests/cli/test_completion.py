@@ -55,6 +55,9 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["tagmix", "network", "--out", "x"], ["dir,x"]),
         (["tagmix", "train", "--network", "x.t"], ["file,x.t"]),
         (["tagmix", "completion", "z"], ["plain,zsh"]),
+        (["tagmix", "tags", "mer"], ["plain,merge"]),
+        (["tagmix", "tags", "synonym", "a"], ["plain,add"]),
+        (["tagmix", "tags", "merge", "a", "b", "--d"], ["plain,--dry-run"]),
         (["tagmix", "fly", "--x"], [""]),
     ],
 )

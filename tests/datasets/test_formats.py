@@ -100,6 +100,7 @@ def test_a_folders_jsonl_that_is_a_link_out_of_it_is_refused(tmp_path):
     ("content", "tags"),
     [
         ("image,tags\na.jpg,sky;sea|sand\n", ("sky", "sea", "sand")),
+        ("image,tags\na.jpg,Places|Rome;sea;\n", ("Places|Rome", "sea")),
         ("image;tags\na.jpg;sky|sea\n", ("sky", "sea")),
         ("file\tkeywords\tsplit\na.jpg\tsky; sea\ttest\n", ("sky", "sea")),
         ('image,tags\n"a.jpg","golden gate;sea, calm"\n', ("golden gate", "sea, calm")),

@@ -8,6 +8,7 @@ until tagmix changes.
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,10 @@ class _Light(click.Group):
 
 
 def spec_of(command: click.Command) -> Spec:
-    """Return what completion needs to know of the parameters of a command, as plain values."""
-    return [_parameter(one) for one in command.params if not getattr(one, "hidden", False)]
+    """Return what completion needs to know of the parameters of a command, and of those below it."""
+    inner = command.commands if isinstance(command, click.Group) else {}
+    own = [_parameter(one) for one in command.params if not getattr(one, "hidden", False)]
+    return own + [{"command": name, "spec": spec_of(one)} for name, one in inner.items()]
 
 
 def _parameter(one: click.Parameter) -> dict[str, Any]:
@@ -98,9 +101,12 @@ def _place(one: click.Parameter) -> str:
 
 def command_of(name: str, spec: Spec) -> click.Command:
     """Return a command that only completes."""
-    return click.Command(
-        name, params=[_light(one) for one in spec], context_settings={"ignore_unknown_options": True}
-    )
+    inner = [command_of(one["command"], one["spec"]) for one in spec if "command" in one]
+    own = [_light(one) for one in spec if "command" not in one]
+    kind: Any = partial(click.Group, commands=inner) if inner else click.Command
+    found = kind(name, params=own, context_settings={"ignore_unknown_options": True})
+    assert isinstance(found, click.Command)
+    return found
 
 
 def _light(one: Mapping[str, Any]) -> click.Parameter:

@@ -5,11 +5,14 @@ import os
 import re
 import webbrowser
 from html.parser import HTMLParser
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tagmix.cli import run
+from tagmix.report.search_page import thumbnail
 from tests.library.shelves import Shelf
 
 
@@ -139,6 +142,18 @@ def test_a_page_has_everything_inside_and_runs_nothing(shelf, capsys):
     assert "default-src 'none'" in text
     assert len(text) < 40_000
     assert run(["search", "boat", "photos", "--page", "found.html"]) == 0  # ours: written again
+
+
+def test_a_thumbnail_is_small_and_turned_as_the_sidecar_says(shelf):
+    photo = shelf.root / "town.png"
+    Image.new("RGB", (900, 600)).save(photo)
+    (shelf.root / "town.png.xmp").write_text(
+        '<x:xmpmeta xmlns:x="adobe:ns:meta/" xmlns:t="http://ns.adobe.com/tiff/1.0/">'
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+        '<rdf:Description t:Orientation="6"/></rdf:RDF></x:xmpmeta>'
+    )
+    with Image.open(BytesIO(thumbnail(photo))) as small:
+        assert small.size == (320, 480)
 
 
 def test_a_page_shows_no_more_photos_than_asked_and_says_so(shelf, capsys):

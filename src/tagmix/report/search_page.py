@@ -12,6 +12,7 @@ from PIL import Image
 from tagmix.catalogue import Verdict
 from tagmix.errors import ImageError, printable
 from tagmix.images.decode import decode
+from tagmix.metadata.read import read_photo
 from tagmix.report.page import GENERATOR
 from tagmix.report.search_style import CSS
 
@@ -40,9 +41,9 @@ class Shot(NamedTuple):
 
 
 def thumbnail(path: Path) -> bytes | None:
-    """Return a small upright JPEG of a photo without its metadata, or None if it cannot be read."""
+    """Return a small JPEG of a photo, turned as in photo software, without its metadata; None if unreadable."""
     try:
-        small = Image.fromarray(decode(path, max_side=SIDE))
+        small = Image.fromarray(decode(path, max_side=SIDE, orientation=read_photo(path).orientation))
     except (ImageError, OSError):
         return None
     stream = BytesIO()

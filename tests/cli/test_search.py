@@ -51,6 +51,15 @@ def test_without_a_folder_the_library_of_the_current_one_is_searched_below_it(sh
     assert capsys.readouterr().out == "day.png\n"
 
 
+def test_outside_of_all_libraries_the_only_one_is_searched(shelf, capsys):
+    for words in ([], ["--catalogue", str(shelf.path)]):
+        assert run(["search", "town", *words]) == 0
+        assert capsys.readouterr().out == f"{shelf.root}/town.png\n"
+    Shelf(shelf.root.parent / "second").catalogue.close()
+    assert run(["search", "town"]) == 1
+    assert "there is no catalogue of" in capsys.readouterr().err
+
+
 def test_a_folder_inside_the_library_limits_what_is_found(shelf, capsys):
     assert run(["search", "-night", "photos/2019", "--count"]) == 0
     assert capsys.readouterr().out == "1\n"

@@ -65,7 +65,9 @@ def test_a_renamed_tag_is_found_by_both_names_and_what_files_keep_is_said(shelf,
     assert run(["tags", "rename", "boat", "Things|boat"]) == 0
     said = capsys.readouterr()
     assert said.out == "'boat' is now 'Things|boat'\n"
-    assert said.err.startswith("keywords in 2 photos or sidecars keep the old name, which tagmix reads as")
+    assert said.err.startswith(
+        "the old keyword stays in 2 photos, or their sidecars: tagmix reads it as the new tag"
+    )
     assert found(capsys, "Things") == found(capsys, "boat") == "abc"
 
 

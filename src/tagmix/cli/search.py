@@ -77,14 +77,14 @@ def command(
         if count:
             click.echo(str(len(photos)))
         elif open_page or page:
-            _show(library, question.strip(), photos, most, page, folder)
+            _show(library, question.strip(), photos, most, page)
         else:
-            _print(library, photos, folder, as_json, null)
+            _print(library, photos, as_json, null)
 
 
-def _print(library: Existing, photos: Sequence[Photo], start: Path | None, as_json: bool, null: bool) -> None:
+def _print(library: Existing, photos: Sequence[Photo], as_json: bool, null: bool) -> None:
     for photo in photos:
-        name = library.name(photo, start)
+        name = library.name(photo)
         if as_json:
             verdicts = library.catalogue.verdicts.of(photo.id)
             click.echo(shown_json(_content(photo, name, verdicts)))
@@ -119,10 +119,9 @@ def _show(
     photos: Sequence[Photo],
     most: int,
     page: Path | None,
-    start: Path | None,
 ) -> None:
     """Write the page, and open it if it has no name of its own."""
-    shots = _shots(library, photos[:most], start)
+    shots = _shots(library, photos[:most])
     content = search_page(question, str(library.folder), shots, len(photos))
     target = page or Path(tempfile.mkdtemp(prefix="tagmix-")) / "photos.html"
     write_atomic(target, content.encode("utf-8", "backslashreplace"))
@@ -133,12 +132,12 @@ def _show(
     click.echo(printable(target))
 
 
-def _shots(library: Existing, photos: Sequence[Photo], start: Path | None) -> list[Shot]:
+def _shots(library: Existing, photos: Sequence[Photo]) -> list[Shot]:
     paths = [library.catalogue.root / photo.place for photo in photos]
     shots: list[Shot] = []
     with bars() as report_progress, ThreadPoolExecutor(THREADS) as threads:
         for photo, path, picture in zip(photos, paths, threads.map(thumbnail, paths), strict=True):
             report_progress("thumbnails", len(shots), len(photos))
             verdicts = library.catalogue.verdicts.of(photo.id)
-            shots.append(Shot(library.name(photo, start), path, picture, verdicts))
+            shots.append(Shot(library.name(photo), path, picture, verdicts))
     return shots

@@ -179,9 +179,10 @@ def _change(folder: Path | None, catalogue: Path | None, dry_run: bool, change: 
     if len(done.conflicts) > MOST_CONFLICTS:
         click.echo(f"  … and {len(done.conflicts) - MOST_CONFLICTS:,} more", err=True)
     if done.in_files:
+        photos = plural(done.in_files, "photo")
         click.echo(
-            f"keywords in {plural(done.in_files, 'photo')} or sidecars keep the old name, which tagmix reads "
-            "as the new one; other programs show the old",
+            f"the old keyword stays in {photos}, or their sidecars: tagmix reads it as the new tag, other "
+            "programs show the old one",
             err=True,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tagmix.catalogue import Catalogue, Photo, open_catalogue, place_of
+from tagmix.catalogue import Catalogue, Photo, known_libraries, open_catalogue, place_of
 from tagmix.errors import CatalogueError, printable
 
 # Folders of photos whose time of change is read to see whether a catalogue is older; takes milliseconds.
@@ -15,39 +15,55 @@ MOST_PHOTOS = 5000
 
 
 class Existing(NamedTuple):
-    """The catalogue of a folder, the folder without links, and its place in the library: "" or "2019/"."""
+    """The catalogue of a folder, the folder without links, and its place in the library: "" or "2019/".
+
+    ``start`` is the folder as a person would name it: as given, empty for the current one.
+    """
 
     catalogue: Catalogue
     folder: Path
     below: str
+    start: Path
 
     def holds(self, photo: Photo) -> bool:
         """Return whether a photo is below the folder."""
         return photo.place.startswith(self.below)
 
-    def name(self, photo: Photo, start: Path | None) -> str:
-        """Return the path of a photo as a person would type it after ``start``, the folder as it was given.
+    def name(self, photo: Photo) -> str:
+        """Return the path of a photo as a person would type it.
 
         It never begins with a hyphen, which other programs would take for an option.
         """
         inside = photo.place.removeprefix(self.below)
-        name = inside if start is None else os.path.join(start, inside)
+        name = inside if self.start == Path() else os.path.join(self.start, inside)
         return f"./{name}" if name.startswith("-") else name
 
 
 @contextlib.contextmanager
 def existing(folder: Path | None, given: Path | None = None) -> Iterator[Existing]:
-    """Open the catalogue of a folder, by default of the current one; CatalogueError if there is none yet."""
-    real = Path(os.path.realpath((folder or Path()).expanduser()))
+    """Open the catalogue of a folder; CatalogueError if there is none yet.
+
+    The folder is by default the current one, or that of the only library if the current one is in none.
+    """
+    current = Path(os.path.realpath(Path()))
+    real = _usual(current, given) if folder is None else Path(os.path.realpath(folder.expanduser()))
     path = place_of(real, given)
-    shown = printable(repr(str(real if folder is None else folder)))
+    shown = printable(repr(str(folder or real)))
     if not os.path.lexists(path):
         raise CatalogueError(f"there is no catalogue of {shown} yet: make one by tagmix scan FOLDER.")
     if not real.is_dir():
         raise CatalogueError(f"{shown} is no folder: check its name.")
     with open_catalogue(path, real) as catalogue:
         inside = real.relative_to(catalogue.root).as_posix()
-        yield Existing(catalogue, real, "" if inside == "." else f"{inside}/")
+        start = folder if folder is not None else Path() if real == current else real
+        yield Existing(catalogue, real, "" if inside == "." else f"{inside}/", start)
+
+
+def _usual(current: Path, given: Path | None) -> Path:
+    """Return the current folder, or that of the only library there is if the current one is in none."""
+    every = known_libraries() if given is None else known_libraries([place_of(current, given)])
+    roots = [root for root, _ in every]
+    return roots[0] if len(roots) == 1 and not current.is_relative_to(roots[0]) else current
 
 
 def is_older(found: Existing, photos: Iterable[Photo]) -> bool:

@@ -41,7 +41,7 @@ class Shot(NamedTuple):
 
 
 def thumbnail(path: Path) -> bytes | None:
-    """Return a small JPEG of a photo, turned as in photo software, without its metadata; None if unreadable."""
+    """Return a small JPEG of a photo, turned as photo software shows it, or None if it cannot be read."""
     try:
         small = Image.fromarray(decode(path, max_side=SIDE, orientation=read_photo(path).orientation))
     except (ImageError, OSError):

@@ -30,7 +30,7 @@ ul { list-style: none; margin: 0; padding: 0; }
 .none { display: grid; place-items: center; color: var(--muted); font-size: .88rem; }
 .name { display: block; padding: .6rem .75rem 0; font-size: .85rem; overflow-wrap: anywhere; }
 .tags { display: flex; flex-wrap: wrap; gap: .35rem; padding: .55rem .75rem .8rem; }
-.tag { border: 1px solid var(--line); border-radius: 99px; padding: .05rem .6rem; font-size: .82rem;
+.tag { border: 1px solid var(--line); border-radius: .85rem; padding: .05rem .6rem; font-size: .82rem;
   line-height: 1.5; max-width: 100%; overflow-wrap: anywhere; }
 .tag small { font-size: .76rem; color: var(--muted); font-variant-numeric: tabular-nums; }
 .tag.human { background: var(--accent); border-color: var(--accent); color: var(--on-accent); }

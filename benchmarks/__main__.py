@@ -28,6 +28,7 @@ ALL = (
     "bench_segment",
     "bench_network",
     "bench_catalogue",
+    "bench_tagging",
 )
 OUT = Path("bench-out")
 COLUMNS = ("what", "ours", "ncuts", "graph", "grid", "scikit-image", "peer")

@@ -1,15 +1,17 @@
 """Undoing takes out what tagmix wrote and nobody confirmed, and nothing else."""
 
 import os
+import shutil
 
 import pytest
 
 from tagmix.errors import CatalogueError
 from tagmix.images.sources import Problem
-from tagmix.library.events import Restored, RunUndone
+from tagmix.library.events import PhotoTagged, Restored, RunUndone
 from tagmix.library.scan import scan
 from tagmix.library.tag import tag
 from tagmix.library.undo import run_to_undo, undo, undo_all
+from tagmix.library.wishes import Wishes
 from tagmix.metadata.read import read_photo
 from tests.library.makers import FixedAnnotator, contents, sidecar
 
@@ -122,3 +124,24 @@ def test_undoing_everything_keeps_confirmed_tags_and_tells_the_catalogue(catalog
     assert read_photo(photos / "a.jpg").tags == ("sea",)
     assert not (photos / "2026" / "c.png.xmp").exists()
     assert [run.state for run in catalogue.runs.all()] == ["undone"]
+
+
+@pytest.mark.skipif(shutil.which("exiftool") is None, reason="exiftool is not installed")
+def test_embedded_tags_are_written_into_jpegs_without_a_sidecar_once_and_taken_out_again(catalogue, photos):
+    untouched = contents(photos)
+    wishes = Wishes(embed=True)
+    events = list(tag(catalogue, FixedAnnotator(), None, wishes))
+    targets = {event.path.name: event.sidecar.name for event in events if isinstance(event, PhotoTagged)}
+    assert targets == {"a.jpg": "a.jpg", "b.jpg": "b.jpg.xmp", "c.png": "c.png.xmp"}
+    assert read_photo(photos / "a.jpg").tags == ()
+    assert set(read_photo(photos / "a.jpg").machine) == {"boat", "sea", "Places|Berlin"}
+    written = contents(photos)
+    again = list(tag(catalogue, FixedAnnotator(), None, wishes))
+    assert not any(isinstance(event, PhotoTagged) for event in again)
+    assert contents(photos) == written
+    assert list(undo(catalogue, run_to_undo(catalogue)))[-1].is_complete
+    found = read_photo(photos / "a.jpg")
+    assert (found.tags, found.machine) == ((), ())
+    assert {n: c for n, c in contents(photos).items() if n != "a.jpg"} == {
+        n: c for n, c in untouched.items() if n != "a.jpg"
+    }

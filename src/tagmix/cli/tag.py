@@ -1,5 +1,6 @@
 """tagmix tag: write the tags of photos into their sidecars."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -14,6 +15,7 @@ from tagmix.cli.library import catalogue_option
 from tagmix.cli.options import SHARE, cache, cache_folder, jobs, no_cache, report_problems
 from tagmix.cli.tag_output import Output
 from tagmix.cli.tag_questions import ask, check_terminal
+from tagmix.errors import MetadataError
 from tagmix.images.sources import Problem
 from tagmix.library.events import TagEvent
 from tagmix.library.opening import copy_of_library, open_library, real_place
@@ -48,6 +50,10 @@ MWG_WARNING = (
     "which many programs take for faces, or not at all.",
 )  # fmt: skip
 @click.option(
+    "--embed", is_flag=True,
+    help="Write into JPEGs without a sidecar themselves, for Lightroom; needs exiftool, and changes the photos.",
+)  # fmt: skip
+@click.option(
     "--no-sidecars", is_flag=True,
     help="Keep the tags in the catalogue alone: for `tagmix search`, or photos that are read-only.",
 )  # fmt: skip
@@ -74,10 +80,10 @@ def command(
     """Tag PHOTOS (a folder, or photos in it) and write the tags into their sidecars (beach.jpg.xmp).
 
     The tags are those that `tagmix annotate` shows. A tag that the photo has, or that you rejected, is never
-    added; the photo itself is never touched. digiKam, darktable, Lightroom (raw files), Immich and PhotoPrism
-    read sidecars. `tagmix undo` takes a run back. An interrupted run goes on with the same command; photos
-    that are done are skipped. Photos with problems are listed on stderr, the exit status is 1, and all others
-    are tagged.
+    added; photos themselves are not touched, but by --embed. digiKam, darktable, Lightroom (raw files),
+    Immich and PhotoPrism read sidecars. `tagmix undo` takes a run back. An interrupted run goes on with the
+    same command; photos that are done are skipped. Photos with problems are listed on stderr, the exit status
+    is 1, and all others are tagged.
 
     \b
     Examples:
@@ -110,6 +116,10 @@ def command(
 
 
 def _wishes(*, no_sidecars: bool, **wanted: Any) -> Wishes:
+    if no_sidecars and wanted["embed"]:
+        raise click.UsageError("--embed and --no-sidecars exclude each other: give one of them.")
+    if wanted["embed"] and shutil.which("exiftool") is None:
+        raise MetadataError("--embed needs exiftool, which is not installed: install it, or write sidecars")
     if wanted["top"] is not None and wanted["precision"] is not None:
         raise click.UsageError("--top and --precision exclude each other: give one of them.")
     return Wishes(sidecars=not no_sidecars, **wanted)

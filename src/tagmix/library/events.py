@@ -27,7 +27,10 @@ class RunStarted(NamedTuple):
 
 
 class PhotoTagged(NamedTuple):
-    """A photo with its new tags, those it had already, and the sidecar; no sidecar: catalogue alone."""
+    """A photo with its new tags, those it had already, and its sidecar; none: the catalogue alone.
+
+    For tags that were embedded, the sidecar is the photo itself.
+    """
 
     path: Path
     added: Likely

@@ -7,20 +7,38 @@ from pathlib import Path
 
 from tagmix.catalogue import Catalogue, PhotoId
 from tagmix.errors import MetadataError, printable
+from tagmix.metadata.embedded import embedded
 from tagmix.metadata.held import held_in, held_inside
+from tagmix.metadata.names import TAGMIX
 from tagmix.metadata.provenance import Record, records_in
 from tagmix.metadata.sidecars import read_sidecar, sidecar_of
 from tagmix.metadata.xmp import Document, parse_xmp
 from tagmix.tag_names import is_usable, normal_name
 
+JPEG = frozenset({".jpg", ".jpeg"})
+MARK = TAGMIX.encode()
 # The names of runs as catalogues give them.
 RUN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
 
 
 def records_of(photo: Path) -> tuple[Record, ...]:
-    """Return the records of all runs in the sidecar of a photo; MetadataError if it cannot be read."""
+    """Return the records of all runs in the sidecar of a photo; MetadataError if it cannot be read.
+
+    After these come those inside a JPEG, of runs that embedded their tags.
+    """
     document = _sidecar(photo)
-    return () if document is None else tuple(records_in(document))
+    return (*(() if document is None else records_in(document)), *records_inside(photo))
+
+
+def records_inside(photo: Path) -> tuple[Record, ...]:
+    """Return the records inside a JPEG; of what is damaged there are none."""
+    found: list[Record] = []
+    if photo.suffix.lower() in JPEG:
+        with contextlib.suppress(OSError, ValueError):
+            for packet in embedded(photo).xmp:
+                if MARK in packet:  # few photos have any
+                    found += records_in(parse_xmp(packet.strip(), repr(photo.name)))
+    return tuple(found)
 
 
 def _sidecar(photo: Path) -> Document | None:

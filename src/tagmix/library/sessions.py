@@ -3,14 +3,16 @@
 import contextlib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from tagmix.catalogue import Catalogue, Entry, PhotoId, Run
+from tagmix.catalogue import Catalogue, Entry, PhotoId, Run, file_digest, relative_place
+from tagmix.catalogue.hashing import stamp_of
 from tagmix.errors import CatalogueError, MetadataError
 from tagmix.library.events import RunFinished, RunStarted
-from tagmix.library.records import record_of
+from tagmix.library.records import JPEG, record_of, records_inside
+from tagmix.metadata.embed import apply_embedding, plan_unembedding
 from tagmix.metadata.write import apply_change, plan_removal
 
 KIND = "tag"
@@ -102,10 +104,18 @@ def settle(catalogue: Catalogue, run: Run) -> int:
             continue
         if record is not None:
             release(path, run, entry)
+            note_now(catalogue, path)
             catalogue.runs.wrote(run, entry.photo, record.names)
         elif path.exists():
             catalogue.runs.drop(run, entry.photo)
     return sum(entry.state != "planned" for entry in catalogue.runs.entries(run))
+
+
+def note_now(catalogue: Catalogue, path: Path) -> None:
+    """Note a photo as its file is now: embedded tags made another one of it."""
+    if path.suffix.lower() in JPEG and (stamp := stamp_of(path)):
+        with contextlib.suppress(OSError):
+            catalogue.photos.note(relative_place(catalogue.root, path), file_digest(path), *stamp)
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -120,4 +130,17 @@ def release(path: Path, run: Run, entry: Entry) -> None:
     """Give the tags that a human confirmed to the human: the sidecar no longer calls them tagmix's own."""
     if entry.confirmed and set(entry.confirmed) >= set(entry.tags):
         with contextlib.suppress(MetadataError):  # undo keeps them in any case, by the catalogue
+            remove_from_photo(path, run.name, entry.confirmed)
             apply_change(plan_removal(path, run.name, keep=entry.confirmed))
+
+
+def remove_from_photo(
+    path: Path, run: str | None, keep: Collection[str], *, dry: bool = False
+) -> tuple[str, ...]:
+    """Take what a run embedded out of a JPEG; return the tags that are gone."""
+    if not any(run in (None, record.run) for record in records_inside(path)):
+        return ()
+    change = plan_unembedding(path, run, keep=keep)
+    if not dry:
+        apply_embedding(change)
+    return change.removed

@@ -10,7 +10,7 @@ from tagmix.images.sources import Problem
 from tagmix.library.events import Restored, RunUndone, UndoEvent
 from tagmix.library.records import records_of
 from tagmix.library.scan import orphans_below, photos_below
-from tagmix.library.sessions import KIND
+from tagmix.library.sessions import KIND, remove_from_photo
 from tagmix.metadata.sidecars import sidecar_of
 from tagmix.metadata.write import apply_change, plan_removal
 
@@ -60,6 +60,7 @@ def undo(
 def restore(path: Path, run: str | None, keep: Collection[str], *, dry: bool) -> Restored | Problem:
     """Take what a run wrote (None: any run) out of the sidecar of a photo."""
     try:
+        inside = remove_from_photo(path, run, keep, dry=dry)
         change = plan_removal(path, run, keep=keep)
         if not dry:
             try:
@@ -69,8 +70,9 @@ def restore(path: Path, run: str | None, keep: Collection[str], *, dry: bool) ->
                 apply_change(change)
     except MetadataError as error:
         return Problem(path, str(error))
-    kept = tuple(tag for tag in keep if tag not in change.removed)
-    return Restored(path, change.removed, kept, change.before is not None and change.after is None)
+    removed = tuple(dict.fromkeys((*inside, *change.removed)))
+    kept = tuple(tag for tag in keep if tag not in removed)
+    return Restored(path, removed, kept, change.before is not None and change.after is None)
 
 
 def undo_all(catalogue: Catalogue | None, folder: Path, *, dry: bool = False) -> Iterator[Restored | Problem]:

@@ -24,7 +24,8 @@ class Wishes:
     By default the tags above the model's threshold. ``precision``: as many as possible of which this share is
     expected to be right; ``top``: this many; ``min_probability``: those at least as probable, instead of
     the threshold or in addition to the others. ``only_untagged`` leaves photos alone that have a tag.
-    ``regions`` is "iptc", "mwg" or "none"; without ``sidecars`` tags go into the catalogue alone.
+    ``regions`` is "iptc", "mwg" or "none"; without ``sidecars`` tags go into the catalogue alone,
+    with ``embed`` into JPEGs themselves that have no sidecar, by exiftool.
     """
 
     top: int | None = None
@@ -33,6 +34,7 @@ class Wishes:
     only_untagged: bool = False
     regions: Literal["iptc", "mwg", "none"] = "iptc"
     sidecars: bool = True
+    embed: bool = False
 
     def __post_init__(self) -> None:
         if self.top is not None and self.precision is not None:

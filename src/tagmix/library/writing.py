@@ -10,8 +10,11 @@ from tagmix.errors import MetadataError
 from tagmix.images.sources import Problem
 from tagmix.library.decisions import Decision
 from tagmix.library.events import PhotoTagged, Skipped, TagEvent
-from tagmix.library.sessions import Session, release
+from tagmix.library.records import JPEG
+from tagmix.library.sessions import Session, note_now, release
 from tagmix.library.wishes import Picked, Wishes
+from tagmix.metadata.embed import Embedding, apply_embedding, plan_embedding
+from tagmix.metadata.sidecars import sidecar_of
 from tagmix.metadata.write import Addition, Change, RegionTag, apply_change, plan_addition
 
 DRY = "dry"
@@ -29,7 +32,7 @@ class Job(NamedTuple):
 
 class _Planned(NamedTuple):
     job: Job
-    change: Change | None
+    change: Change | Embedding | None
     problem: Problem | None = None
 
     @property
@@ -70,8 +73,12 @@ def _plan(job: Job, wishes: Wishes, run: str, model: str, date: datetime) -> _Pl
     if not wishes.sidecars or not job.picked.new:
         return _Planned(job, None)
     addition = Addition(job.picked.new, job.regions, run, model, date)
+    change: Change | Embedding
     try:
-        change = plan_addition(job.path, addition, regions=wishes.regions)
+        if wishes.embed and job.path.suffix.lower() in JPEG and sidecar_of(job.path) is None:
+            change = plan_embedding(job.path, addition, regions=wishes.regions)
+        else:
+            change = plan_addition(job.path, addition, regions=wishes.regions)
     except MetadataError as error:
         return _Planned(job, None, Problem(job.path, str(error)))
     return _Planned(job, change if change.added else None)
@@ -96,20 +103,29 @@ def _applied(session: Session, run: Run, one: _Planned, plan: Callable[[Job], _P
         return one
     try:
         try:
-            apply_change(one.change)
+            _apply(one.change)
         except MetadataError:
             one = plan(one.job)
             if one.change is None:
                 raise
             _record_plan(session, run, one)
-            apply_change(one.change)
+            _apply(one.change)
     except MetadataError as error:
         session.catalogue.runs.drop(run, one.job.photo)
         return _Planned(one.job, None, one.problem or Problem(one.job.path, str(error)))
     entry = session.catalogue.runs.entry(run, one.job.photo)
     if entry is not None and one.job.decision.accepted:
         release(one.job.path, run, entry)
+    if isinstance(one.change, Embedding):
+        note_now(session.catalogue, one.job.path)
     return one
+
+
+def _apply(change: Change | Embedding) -> None:
+    if isinstance(change, Embedding):
+        apply_embedding(change)
+    else:
+        apply_change(change)
 
 
 def _event(one: _Planned) -> TagEvent:
@@ -119,8 +135,10 @@ def _event(one: _Planned) -> TagEvent:
     if one.change is not None:
         added = tuple(likely for likely in new if likely[0] in one.added)
         others = tuple(likely for likely in new if likely[0] not in one.added)
-        is_new = one.change.before is None
-        return PhotoTagged(one.job.path, added, (*present, *others), one.change.sidecar, is_new)
+        present = (*present, *others)
+        if isinstance(one.change, Embedding):
+            return PhotoTagged(one.job.path, added, present, one.job.path)
+        return PhotoTagged(one.job.path, added, present, one.change.sidecar, one.change.before is None)
     return (
         PhotoTagged(one.job.path, new, present, None)
         if new

@@ -120,6 +120,16 @@ def test_scan_counts_changes(photos, call):
     assert call("scan", photos).out == "3 photos, 1 missing\n"
 
 
+def test_a_library_that_moved_keeps_its_runs(photos, call, tmp_path):
+    file = tmp_path / "mine.sqlite"
+    call("tag", photos, "--catalogue", file)
+    photos.rename(tmp_path / "elsewhere")
+    place = tmp_path / "elsewhere", "--catalogue", file
+    assert "--moved" in call("scan", *place, status=1).err
+    assert call("scan", *place, "--moved").out == "4 photos\n"
+    assert "removed from 4 photos" in call("undo", *place).out
+
+
 def test_a_photo_and_a_folder_of_one_library_share_its_catalogue(photos, call):
     call("scan", photos)
     call("tag", photos / "2026")

@@ -18,8 +18,9 @@ CHANGES = ("new", "edited", "moved", "copied", "back", "missing")
 
 @click.command("scan", short_help="note photos and their keywords")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--moved", is_flag=True, help="The photos of --catalogue moved to FOLDER with all folders.")
 @catalogue_option
-def command(folder: Path, catalogue: Path | None) -> None:
+def command(folder: Path, moved: bool, catalogue: Path | None) -> None:
     """Note the photos below FOLDER and their keywords in the catalogue, so that `tagmix search` finds them.
 
     `tagmix tag` does this, too. Photos that were moved or edited are recognised, and photos that did not
@@ -32,7 +33,7 @@ def command(folder: Path, catalogue: Path | None) -> None:
     place = real_place(folder)
     counts: Counter[str] = Counter()
     problems: list[str] = []
-    with open_library(place, catalogue) as library, bars() as report_progress:
+    with open_library(place, catalogue, moved=moved) as library, bars() as report_progress:
         for event in scan(library, place):
             if isinstance(event, Problem):
                 problems.append(str(event))

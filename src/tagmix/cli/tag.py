@@ -51,7 +51,7 @@ MWG_WARNING = (
 )  # fmt: skip
 @click.option(
     "--embed", is_flag=True,
-    help="Write into JPEGs without a sidecar themselves, for Lightroom; needs exiftool, and changes the photos.",
+    help="Write into JPEGs themselves that have no sidecar, for Lightroom; needs exiftool, alters photos.",
 )  # fmt: skip
 @click.option(
     "--no-sidecars", is_flag=True,

@@ -26,10 +26,13 @@ def real_place(path: Path) -> Path:
         raise AlbumError(f"{printable(repr(str(path)))} does not exist: check the path.") from error
 
 
-def open_library(path: Path, given: Path | None = None) -> Catalogue:
-    """Return the catalogue of the library of a folder or photo, made if there is none."""
+def open_library(path: Path, given: Path | None = None, *, moved: bool = False) -> Catalogue:
+    """Return the catalogue of the library of a folder or photo, made if there is none.
+
+    ``moved`` says that the photos of this catalogue are in this folder now.
+    """
     folder = path if path.is_dir() else path.parent
-    return open_catalogue(place_of(folder, given), folder)
+    return open_catalogue(place_of(folder, given), folder, moved=moved)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ ALL = (
     "bench_training",
     "bench_context",
     "bench_choice",
+    "bench_continue",
     "bench_inside",
     "bench_captions",
     "bench_words",

@@ -1,5 +1,6 @@
 """Pictures and a trained model in, tags out: for whole pictures and for their regions."""
 
+import contextlib
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
@@ -19,6 +20,8 @@ from tagmix.images.polygons import Polygon
 from tagmix.images.sources import Problem, Source, check_sources, name_of
 from tagmix.learners.base import best_region_tags, none_shares
 from tagmix.learners.context_emm import ContextEMM
+from tagmix.learners.continued.memory import Memory
+from tagmix.learners.continued.remember import remember
 from tagmix.learners.mixture import MixtureEstimator
 from tagmix.levels import NEVER, Levels, without_parents
 from tagmix.metadata.read import photo_source
@@ -197,11 +200,12 @@ class Annotator:
 
 
 class Training(NamedTuple):
-    """A trained annotator, the bags it learnt from, and the pictures that could not be read."""
+    """A trained annotator, its bags, unreadable pictures, and if asked the memory to learn on by."""
 
     annotator: Annotator
     bags: Bags
     problems: tuple[Problem, ...] = ()
+    memory: Memory | None = None
 
 
 def train(
@@ -251,15 +255,23 @@ def train_described(
     *,
     album: Album | None = None,
     implied: Collection[str] = (),
+    remembering: bool = False,
     progress: Progress | None = None,
 ) -> Training:
     """Learn tags from an album that its describer has described.
 
     ``album`` is for the annotator's card; ``implied`` are the tags that it has only through tags below them.
+    ``remembering`` keeps what ``continue_training`` needs, if the model can learn on.
     """
-    fitted = (ContextEMM(n_jobs=-1) if model is None else model).fit(described.bags, progress=progress)
+    fitted, memory = ContextEMM(n_jobs=-1) if model is None else model, None
+    if remembering and isinstance(fitted, ContextEMM):
+        learnt = fitted.learn(described.bags, progress=progress)
+        with contextlib.suppress(ParameterError):  # then it learns as without being asked to remember
+            fitted, memory = remember(fitted, learnt)
+    else:
+        fitted.fit(described.bags, progress=progress)
     card = None if album is None else card_of(album, described.bags, len(described.problems))
-    return Training(Annotator(describer, fitted, card, implied), described.bags, described.problems)
+    return Training(Annotator(describer, fitted, card, implied), described.bags, described.problems, memory)
 
 
 def _probability(model: MixtureEstimator, bags: Bags) -> Floats:

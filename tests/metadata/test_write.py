@@ -21,12 +21,6 @@ from tagmix.metadata.xmp import MOST_BYTES, parse_xmp
 
 BOAT = Addition((("boat", 0.75),), (), "run-1", "model-1")
 SUBJECT, TAGS_LIST = qualified("dc:subject"), qualified("digiKam:TagsList")
-DESCRIBED = b"".join(
-    (
-        b"<r:RDF xmlns:r='http://www.w3.org/1999/02/22-rdf-syntax-ns#'><r:Description>",
-        b"<d:subject xmlns:d='http://purl.org/dc/elements/1.1/'>?</d:subject></r:Description></r:RDF>",
-    )
-)
 
 
 @pytest.fixture
@@ -161,15 +155,6 @@ def test_a_keyword_that_a_later_tag_of_a_human_needs_stays(photo: Path, sidecar:
     apply_change(plan_removal(photo, None))
     assert subjects(sidecar) == ["Berlin"]
     assert facts_of(sidecar.read_bytes())[TAGS_LIST] == ["Trips/Berlin"]
-
-
-def test_a_tag_that_the_photo_itself_got_since_stays(photo: Path, sidecar: Path) -> None:
-    add(photo, "boat", "sea")
-    text = sidecar.read_bytes()
-    packet = DESCRIBED.replace(b"?", b"boat")
-    Image.new("RGB", (8, 6)).save(photo, xmp=packet)
-    sidecar.write_bytes(text.replace(b"<rdf:li>boat<", b"<!--x--><rdf:li>boat<"))
-    assert plan_removal(photo, None).removed == ("sea",)
 
 
 NAMES = {

@@ -8,6 +8,7 @@ import click
 
 from tagmix.annotate import Training, train_described, with_levels
 from tagmix.cli.counts import frequent_part, hints, size_of, training_part
+from tagmix.cli.learning import learn_on
 from tagmix.cli.options import (
     Share,
     album_of,
@@ -25,15 +26,25 @@ from tagmix.learners import ContextEMM
 from tagmix.learners.context.experts import EXPERTS
 from tagmix.learners.inputs import useful_pictures
 from tagmix.learners.shown import Outcome
+from tagmix.library.learning import placed
+from tagmix.training_files import save_pair
 
 FEW = 100  # with fewer, cross-validated accuracies are noise
 
 
 @click.command("train", short_help="learn from an album")
-@click.argument("album")
+@click.argument("album", required=False)
 @click.option(
     "--model", "-m", "path", type=click.Path(path_type=Path), required=True, help="File for the model."
 )
+@click.option(
+    "--continue", "continuing", is_flag=True,
+    help="Learn on from the verdicts in the catalogue of ALBUM, a folder  [default: the current one].",
+)  # fmt: skip
+@click.option(
+    "--memory/--no-memory", default=True, show_default=True,
+    help="Keep beside the model, in MODEL.training, what --continue needs (85 MB per 2,000 photos).",
+)  # fmt: skip
 @click.option("--split", help="Learn from this part only.  [default: all that is not marked test]")
 @click.option(
     "--min-count", type=click.IntRange(1), default=4, show_default=True,
@@ -57,8 +68,9 @@ FEW = 100  # with fewer, cross-validated accuracies are noise
 @catalogue_options
 @describing
 def command(
-    album: str, path: Path, split: str | None, min_count: int, context: str, evidence: float | None,
-    background: bool, subfolders: bool, captions: bool, catalogue: Path | None, no_catalogue: bool,
+    album: str | None, path: Path, continuing: bool, memory: bool, split: str | None, min_count: int,
+    context: str, evidence: float | None, background: bool, subfolders: bool, captions: bool,
+    catalogue: Path | None, no_catalogue: bool,
     **describing: Any,
 ) -> None:  # fmt: skip
     """Learn visual words and tags from ALBUM and write the model into one file.
@@ -73,7 +85,13 @@ def command(
       tagmix train ~/Photos --subfolders -m photos.tagmix     folder names are tags
       tagmix train coco:instances.json -m coco.tagmix
       tagmix train voc:VOC2012 --split train -m voc.tagmix
+      tagmix train --continue ~/Photos -m photos.tagmix       learn yes and no of the catalogue, in seconds
     """
+    if continuing:
+        learn_on(path, Path(album or "."), catalogue, describing)
+        return
+    if album is None:
+        raise click.UsageError("give an ALBUM to learn from.")
     check_writable(path, is_stored)
     describer = describer_of(describing)  # a missing network is reported now, not after the album is read
     found, denied = taught_album(album_of(album, subfolders, captions), catalogue, no_catalogue)
@@ -95,9 +113,20 @@ def command(
     with bars() as report_progress, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those that matter are printed below
         training = train_described(
-            describer, described, model, album=part, implied=implied, progress=report_progress
+            describer,
+            described,
+            model,
+            album=part,
+            implied=implied,
+            remembering=memory,
+            progress=report_progress,
         )
-    training.annotator.save(path)
+    save_pair(training.annotator, training.memory and placed(training.memory), path)
+    if memory and training.memory is None:
+        click.echo(
+            "this model cannot be continued: that needs --context kernel, and 10,000 photos at most",
+            err=True,
+        )
     for line in summary(training):
         click.echo(line)
     click.echo(str(path))

@@ -8,7 +8,7 @@ from tagmix.learners.continued.remember import remember
 from tagmix.learners.continued.verdicts import labels_of
 
 N_TAGS = 6
-KINDS = ("words", "embeddings", "several")
+KINDS = ("words", "vocabularies", "embeddings", "several")
 
 
 def album(n, kind, seed=0):
@@ -25,7 +25,10 @@ def album(n, kind, seed=0):
     if kind != "embeddings":
         topics = truth.dirichlet(np.full(30, 0.3), size=N_TAGS + 1)
         views["words"] = csr_array(np.array([rng.multinomial(20, topics[k]) for k in shown]))
-    if kind != "words":
+    if kind == "vocabularies":  # one of them so wide that its rows stay sparse
+        topics = truth.dirichlet(np.full(90, 0.05), size=N_TAGS + 1)
+        views["wide"] = csr_array(np.array([rng.multinomial(5, topics[k]) for k in shown]))
+    if kind in ("embeddings", "several"):
         for name, width in {"fine": 6, "deep": 12, "deeper": 16}.items():
             kinds = 1.2 * truth.standard_normal((N_TAGS + 1, width))
             views[name] = kinds[shown] + rng.standard_normal((len(shown), width))

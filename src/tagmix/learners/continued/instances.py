@@ -33,7 +33,7 @@ class Kept(NamedTuple):
         own = bags.select_views(scorer.widths_)
         if axes is None:
             blocks, starts = _blocks(own, scorer.scaling_)
-            rows: Any = csr_array(np.hstack(blocks)) if not all(map(is_sparse, blocks)) else _joined(blocks)
+            rows: Any = csr_array(hstack([csr_array(block) for block in blocks], format="csr"))
             return cls(rows.astype(np.float32), starts)
         parts = [
             halved(np.hstack(_blocks(own[where], scorer.scaling_)[0]) @ axes)
@@ -67,10 +67,6 @@ class Kept(NamedTuple):
 def halved(rows: Floats) -> NDArray[np.float16]:
     """Return rows in half precision, finite."""
     return np.clip(rows, -LARGEST, LARGEST).astype(np.float16)
-
-
-def _joined(blocks: list[Any]) -> Any:
-    return csr_array(hstack(blocks, format="csr"))
 
 
 def _blocks(bags: Bags, scaling: Mapping[str, Floats]) -> tuple[list[Any], Ints]:

@@ -120,13 +120,16 @@ old, new = (load_pair(path) for path in kept)
 codes = {model_id(pair.annotator): pair.memory.codes.tolist() for pair in (old, new)}
 random.seed(0)
 seen = set()
+began = time.perf_counter()
+save_pair(*new, place)
+took = time.perf_counter() - began
 for _ in range(KILLED):
     child = os.fork()
     if not child:
         while True:
             save_pair(*new, place)
             save_pair(*old, place)
-    time.sleep(random.uniform(0.0, 0.05))
+    time.sleep(random.uniform(0.0, 4 * took))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     pair = load_pair(place)

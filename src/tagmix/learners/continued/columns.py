@@ -7,8 +7,8 @@ changed. One step leads close to it,
     w = w⁰ − H⁻¹(∇L(w⁰) − g⁰),   H = Σ_n h_n x̄_n x̄_nᵀ + ν,   h_n = max(p_n(1 − p_n), ¼|p_n − q_n|),
 
 with x̄_n the mean of the picture's regions by their shares in its score. The second part of h_n keeps the
-step short where the loss bends on the way. w depends on pictures and verdicts alone, not on the order they
-came in.
+step short where the loss bends on the way. A scorer without a fold has the same sum, times its share of the
+pictures. w depends on pictures and verdicts alone, not on the order they came in.
 """
 
 from itertools import pairwise
@@ -73,14 +73,17 @@ def gradients(losses: Losses, columns: Columns, tags: Ints) -> Floats:
 def solved(losses: Losses, chosen: Columns, tags: Ints) -> Floats:
     """Return the weights of these tags, (1 + folds) × (features and bias) × tags."""
     out = np.empty((*chosen.weights.shape[:2], len(tags)))
-    size = 8.0 * chosen.weights.shape[0] * chosen.weights.shape[1] ** 2
-    step = max(1, int(MOST_H / size))
+    step = max(1, int(MOST_H / (8.0 * chosen.weights.shape[1] ** 2)))
     for start in range(0, len(tags), step):
         own = tags[start : start + step]
         slopes, curves = _derivatives(losses, chosen, own, True)
-        change = slopes - chosen.tilts[:, :, own]
+        change, nu = slopes - chosen.tilts[:, :, own], losses.penalties(chosen)[:, own]
+        parts = [len(rows) / len(losses.folds) for rows in losses.pictures_of(len(change))]
+        inside = np.arange(change.shape[1] - 1)
         for f, t in np.ndindex(len(change), len(own)):
-            factor = cho_factor(curves[f, t], lower=False, overwrite_a=True, check_finite=False)
+            H = parts[f] * curves[t]
+            H[inside, inside] += nu[f, t]
+            factor = cho_factor(H, lower=False, overwrite_a=True, check_finite=False)
             out[f, :, start + t] = chosen.weights[f, :, own[t]] - cho_solve(factor, change[f, :, t])
     return out
 
@@ -100,41 +103,48 @@ def scores(losses: Losses, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _derivatives(losses: Losses, columns: Columns, tags: Ints, second: bool) -> tuple[Floats, Floats]:
-    """Return the gradients of L, and if asked H (upper halves), at the weights of these tags."""
+    """Return the gradients of L at the weights of these tags, and if asked Σ h x̄x̄ᵀ (upper halves)."""
     weights, nu = columns.weights[:, :, tags], losses.penalties(columns)[:, tags]
     n_columns, width, n_tags = weights.shape
     slopes = nu[:, None] * weights
     slopes[:, -1] = 0.0
-    curves = np.zeros((n_columns, n_tags, width, width) if second else (0, 0, 0, 0))
-    for index in np.ndindex(curves.shape[:2]):
-        curves[index][np.diag_indices(width - 1)] = nu[index]
+    curves = np.zeros((n_tags, width, width) if second else (0, 0, 0))
     for fold in range(n_columns - 1):
+        own = np.flatnonzero(losses.folds == fold)
         used = [f for f in range(n_columns) if f != fold + 1]
-        _add_fold(losses, np.flatnonzero(losses.folds == fold), tags, weights, used, slopes, curves)
+        stacked = np.hstack([weights[f] for f in used])
+        room = int(np.clip(MOST_MEANS / (8.0 * width * n_tags), AT_ONCE, 256)) // AT_ONCE * AT_ONCE
+        for start in range(0, len(own), room):
+            rows = own[start : start + room]
+            slope = _add_pictures(losses, rows, tags, stacked, curves)
+            slopes[used] += slope.reshape(width, len(used), n_tags).swapaxes(0, 1)
     return slopes, curves
 
 
-def _add_fold(
-    losses: Losses, own: Ints, tags: Ints, weights: Floats, used: list[int], slopes: Floats, curves: Floats
-) -> None:
-    """Add the pictures of a fold to the derivatives of the columns that learn from them."""
-    stacked = np.hstack([weights[f] for f in used])
-    room = int(np.clip(MOST_MEANS / (8.0 * len(stacked) * stacked.shape[1]), 8, 256))
-    means, p = np.ones((stacked.shape[1], room, len(stacked))), np.empty((room, stacked.shape[1]))
-    y, known = targets(losses.codes[np.ix_(own, tags)], losses.scorer.absent)
-    for first in range(0, len(own), room):
-        rows = slice(first, min(first + room, len(own)))
-        for part, x, starts in losses.kept.blocks(own[rows], AT_ONCE):
-            _fill(x, starts, stacked, losses.scorer.sharpness, p[part], means[:, part])
-        n = rows.stop - rows.start
-        told = None if known is None else np.tile(known[rows], len(used))
-        lost, bend = _residuals(p[:n], np.tile(y[rows], len(used)), told)
-        for i, (f, t) in enumerate((f, t) for f in used for t in range(len(tags))):
-            slopes[f, :, t] += lost[:, i] @ means[i, :n]
-            if len(curves):
-                scaled = means[i, :n] * np.sqrt(bend[:, i])[:, None]
-                # Rows of a C-ordered matrix are the columns that BLAS reads: its lower half is our upper one
-                dsyrk(1.0, scaled.T, beta=1.0, c=curves[f, t].T, overwrite_c=1, lower=1)
+def _add_pictures(losses: Losses, rows: Ints, tags: Ints, stacked: Floats, curves: Floats) -> Floats:
+    """Return the gradients of these pictures by stacked weights; add Σ h x̄x̄ᵀ of the first to ``curves``."""
+    n_tags = len(curves)
+    own, times = (
+        targets(losses.codes[np.ix_(rows, tags)], losses.scorer.absent),
+        stacked.shape[1] // len(tags),
+    )
+    y, known = np.tile(own.y, times), None if own.known is None else np.tile(own.known, times)
+    slope = np.zeros_like(stacked)
+    means, bends = np.ones((n_tags, len(rows), len(stacked))), np.empty((len(rows), n_tags))
+    for part, x, starts in losses.kept.blocks(rows, AT_ONCE):
+        best, shares = _soft_maximum(x, starts, stacked, losses.scorer.sharpness)
+        lost, bend = _residuals(expit(best), y[part], None if known is None else known[part])
+        bends[part] = bend[:, :n_tags]
+        for n, (first, last) in enumerate(pairwise(starts.tolist())):
+            means[:, part.start + n, :-1] = shares[first:last, :n_tags].T @ x[first:last]
+        shares *= np.repeat(lost, np.diff(starts), axis=0)
+        slope[:-1] += x.T @ shares
+        slope[-1] += lost.sum(axis=0)
+    for t in range(n_tags):
+        scaled = means[t] * np.sqrt(bends[:, t])[:, None]
+        # Rows of a C-ordered matrix are the columns that BLAS reads: its lower half is our upper one
+        dsyrk(1.0, scaled.T, beta=1.0, c=curves[t].T, overwrite_c=1, lower=1)
+    return slope
 
 
 def _residuals(p: Floats, y: Floats, known: Known) -> tuple[Floats, Floats]:
@@ -153,11 +163,3 @@ def _soft_maximum(x: Floats, starts: Ints, weights: Floats, sharpness: float) ->
     total = np.add.reduceat(shares, starts[:-1], axis=0)
     best = top + np.log(total / sizes[:, None]) / sharpness
     return best, shares / np.repeat(total, sizes, axis=0)
-
-
-def _fill(x: Floats, starts: Ints, weights: Floats, sharpness: float, p: Floats, means: Floats) -> None:
-    """Write p, pictures × columns, and x̄, columns × pictures × (features and bias); the bias has its 1."""
-    best, shares = _soft_maximum(x, starts, weights, sharpness)
-    expit(best, out=p)
-    for n, (first, last) in enumerate(pairwise(starts.tolist())):
-        means[:, n, :-1] = shares[first:last].T @ x[first:last]

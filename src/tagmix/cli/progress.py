@@ -37,6 +37,7 @@ STAGES = {
 
 QUIET = 5.0  # seconds: quick commands print no progress to a pipe
 EVERY = 60.0  # seconds between two lines of one stage
+FEWEST = 5  # done before the time left is estimated
 _TOLD: dict[str, float] = {}  # when each stage was last told: one run may open bars many times
 
 
@@ -88,7 +89,9 @@ def plain_lines(
         if now - start < QUIET or (last is not None and now - last < EVERY):
             return
         _TOLD[stage] = now
-        left = (now - since) * (of - done) / (done - already) if done > already and of else None
+        # The first ones also wait for processes to start: they would promise hours
+        enough = done - already >= min(FEWEST, of / 4)
+        left = (now - since) * (of - done) / (done - already) if of and enough else None
         say(f"{STAGES.get(stage, stage)}{_how_far(done, of, left)}")
 
     return report_progress

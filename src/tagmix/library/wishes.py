@@ -5,9 +5,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from tagmix.annotate import Annotation, Guess, Region
 from tagmix.catalogue import Catalogue, PhotoId
 from tagmix.errors import ParameterError
+from tagmix.images.joined import joined, simplified
+from tagmix.images.polygons import Ring, area_of
 from tagmix.library.events import Likely
 from tagmix.library.records import taken_out
 from tagmix.metadata.write import STYLES, RegionTag
@@ -15,6 +19,9 @@ from tagmix.tag_names import ancestors
 
 # Regions smaller than this share of the photo are not written.
 SMALLEST_REGION = 0.01
+# How far a written outline may be from the one found, as a share of the photo: an eye does not see it, and
+# a sidecar has a fraction of the size.
+TOLERANCE = 0.005
 
 
 @dataclass(frozen=True)
@@ -105,16 +112,29 @@ def pick(catalogue: Catalogue, likely: Likely, known: Known) -> Picked:
 
 
 def region_tags(catalogue: Catalogue, annotation: Annotation, tags: Iterable[str]) -> tuple[RegionTag, ...]:
-    """Return the regions that show these tags best, the largest first."""
+    """Return where these tags are seen, the largest part first: neighbouring regions of a tag are one."""
     wanted = set(tags)
-    own = sorted((one for one in annotation.regions if one.tags), key=lambda region: -region.area)
-    named = [(catalogue.tags.resolve(one.tags[0][0], exact=True) or one.tags[0][0], one) for one in own]
-    return tuple(_region_tag(tag, region) for tag, region in named if tag in wanted and _is_large(region))
+    by_tag: dict[str, list[Region]] = {}
+    for region in annotation.regions:
+        if region.tags and region.polygons:
+            name = catalogue.tags.resolve(region.tags[0][0], exact=True) or region.tags[0][0]
+            by_tag.setdefault(name, []).append(region)
+    found = [one for tag, own in by_tag.items() if tag in wanted for one in _parts(tag, own)]
+    return tuple(part for area, part in sorted(found, key=lambda one: -one[0]) if area >= SMALLEST_REGION)
 
 
-def _is_large(region: Region) -> bool:
-    return region.area >= SMALLEST_REGION and bool(region.polygons)
+def _parts(tag: str, regions: list[Region]) -> list[tuple[float, RegionTag]]:
+    """Return the connected parts of a tag's regions with their areas."""
+    total = sum(region.area for region in regions)
+    share = sum(region.area * region.tags[0][1] for region in regions) / max(total, 1e-9)
+    parts = []
+    for polygon in joined(polygon for region in regions for polygon in region.polygons):
+        outline = simplified(polygon, TOLERANCE)
+        area = sum(area_of(np.array(ring)) for ring in outline)  # holes count negative
+        parts.append((abs(float(area)), RegionTag(tag, (outline,), _box(outline[0]), share)))
+    return parts
 
 
-def _region_tag(tag: str, region: Region) -> RegionTag:
-    return RegionTag(tag, region.polygons, region.box, region.tags[0][1])
+def _box(ring: Ring) -> tuple[float, float, float, float]:
+    xs, ys = zip(*ring, strict=True)
+    return min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)

@@ -88,7 +88,9 @@ def test_answers_on_the_terminal_are_kept(photos, call, monkeypatch):
         monkeypatch.setattr("sys.stdin", stream)
         return call("tag", photos, "--confirm", status=status)
 
-    assert "1 photo tagged" in answer("a\ns\nq\n").out
+    done = answer("a\ns\nq\n").out
+    assert "1 photo tagged" in done
+    assert "undo keeps them" in done
     assert "1 done before" in answer("").out  # the end of the input stops, too
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert "needs a terminal" in call("tag", photos, "--confirm", status=1).err

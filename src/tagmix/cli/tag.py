@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +104,13 @@ def command(
     opened: Callable[..., AbstractContextManager[Catalogue]] = copy_of_library if dry_run else open_library
     with opened(places[0], catalogue) as library:
         output = Output(library.root, catalogue, dry_run, _count(places))
-        decide = ask if confirm and not dry_run else None
-        for event in tag(
+        decide = output.asking(ask) if confirm and not dry_run else None
+        events = tag(
             library, annotator, _below(places), wishes, decide=decide, dry=dry_run, progress=output.progress
-        ):
-            output.show(event)
+        )
+        with closing(output):
+            for event in events:
+                output.show(event)
     output.summary()
     report_problems(output.problems, "photo", "had problems", most=len(output.problems))
     if output.problems:

@@ -13,6 +13,7 @@ from tagmix.cli.options import plural
 from tagmix.cli.progress import Report, bars
 from tagmix.errors import printable
 from tagmix.images.sources import Problem
+from tagmix.library.decisions import Decide, Decision, Proposal
 from tagmix.library.events import Likely, PhotoTagged, RunStarted, Skipped, TagEvent
 
 SKIPPED = {
@@ -34,7 +35,7 @@ class Output:
         self._counts: Counter[str] = Counter()
         self._tags = 0
         self._run: Run | None = None
-        self._live = live
+        self._live, self._asked = live, False
         self.problems: list[str] = []
 
     def progress(self, stage: str, done: int, of: int) -> None:
@@ -49,6 +50,16 @@ class Output:
         if self._bars is not None:
             self._bars[0].close()
             self._bars = None
+
+    def asking(self, decide: Decide) -> Decide:
+        """Return a function that takes bars away before it asks."""
+
+        def ask(proposal: Proposal) -> Decision | None:
+            self.close()
+            return decide(proposal)
+
+        self._asked = True
+        return ask
 
     def show(self, event: TagEvent) -> None:
         """Print an event, if it is one to print."""
@@ -96,6 +107,8 @@ class Output:
         click.echo(", ".join(parts))
         if self._dry:
             click.echo("nothing was written; without --dry-run it is")
+        elif self._run is not None and self._asked:
+            click.echo(f"run {self._run.id}; the tags that you accepted are yours: undo keeps them")
         elif self._run is not None:
             back = way_back(self._run.id, self._root, self._given)
             click.echo(f"run {self._run.id}; to take it back: {back}")

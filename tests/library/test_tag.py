@@ -106,6 +106,11 @@ def test_wishes_choose_the_tags(catalogue):
     assert "night" in [tag for tag, _ in found["a.jpg"].added]
 
 
+def test_what_a_run_records_of_wishes_stays_when_wishes_are_added():
+    assert Wishes(only_untagged=True).plain() == {}
+    assert Wishes(top=3, regions="none").plain() == {"top": 3, "regions": "none"}
+
+
 def test_synonyms_of_the_library_are_written_by_their_main_name(catalogue):
     list(scan(catalogue))
     catalogue.tags.rename("boat", "ship")

@@ -1,7 +1,7 @@
 """Which of the tags that a model finds are written: wanted ones that the photo lacks and nobody rejected."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -50,8 +50,12 @@ class Wishes:
             raise ParameterError(f"regions must be one of {', '.join(STYLES)}, got {self.regions!r:.40}.")
 
     def plain(self) -> dict[str, Any]:
-        """Return the values that a run records; a run with the same ones goes on with the same work."""
-        return {name: value for name, value in asdict(self).items() if name != "only_untagged"}
+        """Return the values that a run records; a run with the same ones goes on with the same work.
+
+        Defaults are left out, so that a wish that a later version adds makes no earlier work undone.
+        """
+        usual = {field.name: field.default for field in fields(self)} | {"only_untagged": self.only_untagged}
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
     def wanted(self, guesses: Iterable[Guess]) -> Likely:
         """Return the tags that are wanted of those found, best first."""

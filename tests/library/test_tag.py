@@ -1,5 +1,6 @@
 """Tags go into sidecars: new ones, once, and never against a human's word."""
 
+import contextlib
 import os
 
 import pytest
@@ -185,6 +186,36 @@ def test_an_interrupted_run_goes_on_and_settles_what_was_planned(catalogue, phot
     assert {event.reason for event in found.values()} == {"done before"}
     assert contents(photos) == before
     assert [run.state for run in catalogue.runs.all()] == ["finished"]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_photos_that_another_process_tags_meanwhile_are_tagged_once(
+    catalogue, photos, tmp_path, monkeypatch, killed
+):
+    real, runs = writing.plan_addition, []
+
+    def plan(*given, **options):
+        if not runs:  # the other process begins when this one has chosen its photos
+            runs.append(None)
+            with (
+                open_catalogue(tmp_path / "catalogue.sqlite", photos) as other,
+                pytest.MonkeyPatch.context() as patch,
+            ):
+                if killed:
+                    gone = "999999999|0|" + os.uname().nodename
+                    patch.setattr("tagmix.catalogue.runs.this_process", lambda: gone)
+                    patch.setattr("tagmix.catalogue.runs.Runs._check_running", lambda *_: None)
+                    patch.setattr(
+                        "tagmix.catalogue.runs.Runs.wrote", lambda *_: (_ for _ in ()).throw(MemoryError)
+                    )
+                with pytest.raises(MemoryError) if killed else contextlib.nullcontext():
+                    tagged(other)
+        return real(*given, **options)
+
+    monkeypatch.setattr(writing, "plan_addition", plan)
+    found, _ = tagged(catalogue)
+    assert {event.reason for event in found.values()} == {"done before"}
+    assert [len(records_of(path)) for path in sorted(photos.rglob("*.[jp][pn]g"))] == [1, 1, 1, 0]
 
 
 def test_a_sidecar_that_changes_while_it_is_written_gets_both_changes(catalogue, photos, monkeypatch):

@@ -77,8 +77,17 @@ class Session:
         """
         for run, state in self.catalogue.runs.done(photo, KIND):
             is_same = run.model == self._model and run.arguments in (self._arguments, ADOPTED)
-            if is_same and (state != "planned" or self._is_elsewhere(run)):
+            if is_same and (state != "planned" or self._is_elsewhere(run) or self._is_written(run, photo)):
                 return True
+        return False
+
+    def _is_written(self, run: Run, photo: PhotoId) -> bool:
+        """Return whether a run that was killed since has written what it planned for a photo."""
+        if self.run is not None and run.id == self.run.id:
+            return False
+        with contextlib.suppress(MetadataError):
+            place = self.catalogue.photos.get(photo).place
+            return record_of(self.catalogue.root / place, run.name) is not None
         return False
 
     def _is_elsewhere(self, run: Run) -> bool:

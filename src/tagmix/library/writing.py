@@ -34,6 +34,7 @@ class _Planned(NamedTuple):
     job: Job
     change: Change | Embedding | None
     problem: Problem | None = None
+    is_done: bool = False
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -58,6 +59,8 @@ def write(session: Session, jobs: Sequence[Job], wishes: Wishes) -> Iterator[Tag
 
     planned = [plan(job) for job in jobs]
     with catalogue.batch():
+        # Another process may have planned the same photos since they were looked at
+        planned = [_unless_done(session, one) for one in planned]
         for one in planned:
             _record_plan(session, run, one)
     done = [_applied(session, run, one, plan) for one in planned]
@@ -84,6 +87,10 @@ def _plan(job: Job, wishes: Wishes, run: str, model: str, date: datetime) -> _Pl
     return _Planned(job, change if change.added else None)
 
 
+def _unless_done(session: Session, one: _Planned) -> _Planned:
+    return _Planned(one.job, None, is_done=True) if session.is_done(one.job.photo) else one
+
+
 def _record_plan(session: Session, run: Run, one: _Planned) -> None:
     catalogue, job = session.catalogue, one.job
     for tag in job.decision.accepted:
@@ -93,7 +100,7 @@ def _record_plan(session: Session, run: Run, one: _Planned) -> None:
     likely = dict(job.picked.every)
     if one.change is not None:
         catalogue.runs.plan(run, job.photo, likely, one.added)
-    elif one.problem is None:
+    elif one.problem is None and not one.is_done:
         catalogue.runs.guess(run, job.photo, likely)
 
 
@@ -131,6 +138,8 @@ def _apply(change: Change | Embedding) -> None:
 def _event(one: _Planned) -> TagEvent:
     if one.problem is not None:
         return one.problem
+    if one.is_done:
+        return Skipped(one.job.path, "done before")
     new, present = one.job.picked.new, one.job.picked.present
     if one.change is not None:
         added = tuple(likely for likely in new if likely[0] in one.added)

@@ -112,6 +112,13 @@ def test_a_truncated_catalogue_is_refused(library, tmp_path):
         refused(path, library.root, "damaged")
 
 
+def test_damaged_text_in_the_words_of_sqlite_is_refused_in_one_line(library, tmp_path):
+    content, path = filled(library), tmp_path / "damaged.sqlite"
+    name = b"CREATE TABLE entry"
+    path.write_bytes(content.replace(name, name[:-6] + b"\xa9\xff\x80\x80\x80\x80"))
+    refused(path, library.root, "damaged")
+
+
 def test_damage_that_opening_does_not_see_is_found_by_the_full_check(library):
     library.photo("a.jpg")
     store = library.catalogue._store

@@ -122,7 +122,7 @@ def test_a_finished_run_takes_nothing_more(library):
         runs.plan(run, photo, {"sea": 0.9})
 
 
-@pytest.mark.parametrize("name", ["nothing", "99", "9" * 30, "a\nb"])
+@pytest.mark.parametrize("name", ["nothing", "99", "9" * 30, "a\nb", "bad\udcff"])
 def test_a_run_that_is_not_there_is_refused_in_one_line(library, name):
     with pytest.raises(CatalogueError, match="there is no run") as caught:
         library.catalogue.runs.get(name)

@@ -143,7 +143,9 @@ class Runs:
     def get(self, run: int | str) -> Run:
         """Return a run by its number or name, or raise CatalogueError."""
         by_number = isinstance(run, int) or run.isdecimal()
-        column, value = ("id", min(int(run), 2**63 - 1)) if by_number else ("name", run)
+        # What a shell passes on need not be valid text
+        name = str(run).encode(errors="replace").decode()
+        column, value = ("id", min(int(run), 2**63 - 1)) if by_number else ("name", name)
         row = self._store.one(f"SELECT {_COLUMNS} FROM run WHERE {column} = ?", (value,))
         if row is None:
             raise CatalogueError(f"there is no run {printable(repr(run)):.80}: tagmix runs lists them.")

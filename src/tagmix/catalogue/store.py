@@ -39,6 +39,8 @@ def translated(path: Path) -> Iterator[None]:
     """Raise CatalogueError in one line for any error of SQLite."""
     try:
         yield
+    except UnicodeDecodeError as error:  # SQLite quotes damaged text in its message
+        raise refusal(path, DAMAGED) from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", None)
         if code is None or code & 0xFF not in REASONS:

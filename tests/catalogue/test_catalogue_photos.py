@@ -113,3 +113,17 @@ def test_a_place_outside_the_library_is_refused_in_one_line(library, place):
 def test_times_beyond_64_bits_are_kept_at_the_limit(library):
     noted = library.catalogue.photos.note("a.jpg", b"x" * 32, 1, 2**70)
     assert library.catalogue.photos.get(noted.id).mtime_ns == 2**63 - 1
+
+
+def test_of_several_copies_that_were_gone_each_comes_back_as_itself(library):
+    photos = {place: library.photo(place, b"the same") for place in ("x/a.jpg", "x/b.jpg", "y/c.jpg")}
+    library.catalogue.photos.miss(photos.values())
+    for place in photos:
+        (library.root / place).unlink()
+    for place in ("y/c.jpg", "x/b.jpg"):
+        library.put(place, b"the same")
+        noted = library.note(place)
+        assert (noted.id, noted.change) == (photos[place], "back")
+    library.put("z/a.jpg", b"the same")
+    noted = library.note("z/a.jpg")
+    assert (noted.id, noted.change) == (photos["x/a.jpg"], "moved")

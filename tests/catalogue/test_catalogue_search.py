@@ -37,6 +37,7 @@ def shelf(library):
         ("ship", "abd"),
         ("BOAT", "abd"),
         ("Water", "ac"),
+        ("-Water", "bde"),
         ("Water|Lake", "c"),
         ("lake", "c"),
         ('"at night"', "c"),
@@ -83,6 +84,14 @@ def test_what_a_human_denies_is_not_found_through_the_tags_below(shelf):
     photo = shelf.catalogue.photos.at("2018/a.jpg")
     shelf.catalogue.verdicts.set(photo, "Water", "no")
     assert [one.place[-5] for one in shelf.catalogue.search("Water")] == ["c"]
+
+
+def test_what_the_machine_denies_is_found_through_a_tag_below_that_a_human_gave(shelf):
+    photo, runs = shelf.catalogue.photos.at("2019/d.jpg"), shelf.catalogue.runs
+    runs.guess(runs.begin("tag", "model"), photo, {}, no=["Water"])
+    assert [one.place[-5] for one in shelf.catalogue.search("Water")] == ["a", "c"]
+    shelf.catalogue.verdicts.set(photo, "Water|Lake", "yes")
+    assert [one.place[-5] for one in shelf.catalogue.search("Water")] == ["a", "c", "d"]
 
 
 def test_a_reviewed_photo_is_open_again_when_the_machine_says_more(shelf):

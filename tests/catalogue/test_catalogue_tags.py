@@ -88,6 +88,14 @@ def test_contradicting_humans_are_reported_and_the_tag_that_stays_decides(librar
     assert library.answers(photo) == {"boat": ("human", "no")}
 
 
+def test_a_merge_moves_what_every_source_says_also_where_humans_contradict_each_other(library):
+    photo, verdicts = say(library, "a.jpg", boats="yes", boat="no"), library.catalogue.verdicts
+    verdicts.found(photo, ["boats"])
+    library.catalogue.tags.merge("boats", "boat")
+    verdicts.set(photo, "boat", "unknown")
+    assert library.answers(photo) == {"boat": ("metadata", "yes")}
+
+
 def test_a_human_goes_before_the_machine_when_tags_are_merged(library):
     photo = say(library, "a.jpg", boats="no")
     run = library.catalogue.runs.begin("tag", "model")

@@ -16,15 +16,23 @@ from tagmix.training_files import load_pair, training_file
 from tests.cli.conftest import QUICK
 
 
-@pytest.fixture
-def place(album: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def trained(album: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the photos of the album, and a model trained on it, with its memory."""
-    photos = tmp_path / "photos"
-    shutil.copytree(album.parent if album.is_file() else album, photos)
-    (source,) = [path for path in photos.rglob("*.jsonl")] or [photos]
-    command = ["train", str(source), "-m", str(tmp_path / "m"), "--split", "train", "--evidence", "0.1"]
+    folder = tmp_path_factory.mktemp("continue") / "place"
+    shutil.copytree(album, folder / "photos")
+    (source,) = folder.rglob("*.jsonl")
+    command = ["train", str(source), "-m", str(folder / "m"), "--split", "train", "--evidence", "0.1"]
     assert run([*command, *QUICK]) == 0
-    return tmp_path
+    shutil.copytree(folder, folder.with_name("untouched"))
+    return folder
+
+
+@pytest.fixture
+def place(trained: Path) -> Path:
+    """The folder as it was after the training: at the same place, which the memory names."""
+    shutil.rmtree(trained)
+    return Path(shutil.copytree(trained.with_name("untouched"), trained))
 
 
 def catalogue_of(place: Path, said):
@@ -77,13 +85,20 @@ def test_a_machines_own_tags_are_never_learnt(place, capsys) -> None:
     _, memory = load_pair(place / "m")
     tags = tagmix.load(place / "m").model.tag_names_
     before = (place / "m").read_bytes()
-    names = catalogue_of(place, [])
+    known = os.path.relpath(memory.ids[0], os.path.realpath(place / "photos"))
+    learnt = tags[int(np.flatnonzero(memory.codes[0] == YES)[0])]
+    names = catalogue_of(place, [(known, learnt, "yes")])  # a human said something of it, too
     with open_catalogue(place / "c.sqlite", place / "photos") as catalogue:
-        assert next(iter(catalogue.lessons.of([catalogue.photos.at(names[0])]))).yes == ()
+        run_of_ours = catalogue.runs.begin("tag", "model")
+        for name in names:
+            catalogue.runs.guess(
+                run_of_ours, catalogue.photos.at(name), dict.fromkeys(tags[:3], 0.9), no=tags[3:]
+            )
+        assert len(catalogue.search("source:machine")) == len(names)
     assert learn(place) == 0
     assert "nothing new to learn" in capsys.readouterr().out
     assert (place / "m").read_bytes() == before
-    assert len(tags) == memory.codes.shape[1]
+    assert np.array_equal(load_pair(place / "m").memory.codes, memory.codes)
 
 
 def test_what_cannot_learn_on_is_refused_in_one_line(place, capsys) -> None:

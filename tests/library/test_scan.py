@@ -9,6 +9,7 @@ from tagmix.images.sources import Problem
 from tagmix.library import scan as module
 from tagmix.library.events import Scanned
 from tagmix.library.scan import photos_below, scan
+from tagmix.library.sessions import remove_unfinished
 from tests.library.makers import draw_photo, sidecar
 
 
@@ -55,6 +56,7 @@ def test_nothing_is_read_twice_and_every_change_is_noticed(catalogue, photos, ol
 def test_of_a_damaged_sidecar_nothing_is_inferred_and_it_is_named_each_time(catalogue, photos, old):
     list(scan(catalogue))
     (photos / "b.jpg.xmp").write_bytes(b"<x:xmpmeta")
+    os.utime(photos / "b.jpg.xmp", (time.time() - 50,) * 2)  # else it is read again for being fresh
     for _ in range(2):
         problems = [event for event in scan(catalogue) if isinstance(event, Problem)]
         assert [problem.source.name for problem in problems] == ["b.jpg"]
@@ -80,3 +82,12 @@ def test_hidden_files_and_linked_folders_are_left_out(photos, tmp_path):
 def test_a_photo_outside_of_the_library_is_a_problem(catalogue, tmp_path):
     (event,) = module.scan_photos(catalogue, [draw_photo(tmp_path / "x.jpg")])
     assert isinstance(event, Problem)
+
+
+def test_unfinished_files_of_a_killed_process_go_and_those_in_use_stay(photos):
+    names = [f".tagmix-{n}{'0' * 15}.tmp" for n in range(2)] + [".tagmix-mine.tmp"]
+    for name in names:
+        (photos / name).touch()
+        os.utime(photos / name, (time.time() - (0 if name == names[0] else 100),) * 2)
+    remove_unfinished(photos)
+    assert [name for name in names if (photos / name).exists()] == [names[0], names[2]]

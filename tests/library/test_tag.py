@@ -17,6 +17,7 @@ from tagmix.library.tag import tag
 from tagmix.library.undo import undo
 from tagmix.library.wishes import Wishes
 from tagmix.metadata.read import read_photo
+from tagmix.metadata.write import Addition
 from tests.library.makers import FixedAnnotator, contents, draw_photo, sidecar
 
 
@@ -110,6 +111,25 @@ def test_wishes_choose_the_tags(catalogue):
 def test_what_a_run_records_of_wishes_stays_when_wishes_are_added():
     assert Wishes(only_untagged=True).plain() == {}
     assert Wishes(top=3, regions="none").plain() == {"top": 3, "regions": "none"}
+
+
+def test_a_photo_of_which_a_tag_was_only_denied_has_no_tags(catalogue):
+    list(scan(catalogue))
+    catalogue.verdicts.set(catalogue.photos.require("a.jpg"), "sea", "no")
+    found, _ = tagged(catalogue, wishes=Wishes(only_untagged=True))
+    assert [tag for tag, _ in found["a.jpg"].added] == ["boat", "Places|Berlin"]
+    assert found["b.jpg"].reason == "has tags"
+
+
+def test_progress_counts_the_photos_of_all_parts_and_those_that_are_skipped(catalogue, photos, monkeypatch):
+    monkeypatch.setattr("tagmix.library.tag.CHUNK", 2)
+    told = []
+    tagged(catalogue, progress=lambda stage, done, _: told.append((stage, done)))
+    assert told == [("pictures", n) for n in (1, 2, 3, 4)]
+    told.clear()
+    draw_photo(photos / "z.jpg", 77)
+    tagged(catalogue, progress=lambda stage, done, _: told.append((stage, done)))
+    assert told == [("pictures", 3), ("pictures", 4)]  # the broken and the new one, after two that are done
 
 
 def test_synonyms_of_the_library_are_written_by_their_main_name(catalogue):
@@ -216,6 +236,33 @@ def test_photos_that_another_process_tags_meanwhile_are_tagged_once(
     found, _ = tagged(catalogue)
     assert {event.reason for event in found.values()} == {"done before"}
     assert [len(records_of(path)) for path in sorted(photos.rglob("*.[jp][pn]g"))] == [1, 1, 1, 0]
+
+
+def test_what_was_planned_and_not_written_leaves_the_run_and_nothing_is_said_of_it(
+    catalogue, photos, monkeypatch
+):
+    monkeypatch.setattr("tagmix.catalogue.runs.this_process", lambda: "999999999|0|" + os.uname().nodename)
+    monkeypatch.setattr("tagmix.catalogue.runs.Runs._check_running", lambda *_: None)
+    monkeypatch.setattr(writing, "apply_change", lambda _: (_ for _ in ()).throw(MemoryError))
+    with pytest.raises(MemoryError):
+        tagged(catalogue)
+    assert verdicts(catalogue, "a.jpg")["sea"] == ("yes", "machine")
+    monkeypatch.undo()
+    monkeypatch.setattr("tagmix.library.tag.model_id", lambda annotator: annotator.name)
+    other = Wishes(regions="none")  # another work, so the interrupted run ends
+    tagged(catalogue, FixedAnnotator(tags=[("harbour", 0.9)]), other)
+    assert verdicts(catalogue, "a.jpg") == {"harbour": ("yes", "machine")}
+    assert catalogue.runs.counts(catalogue.runs.get(1)) == (0, 0)
+
+
+def test_a_record_that_no_catalogue_wrote_makes_no_run(catalogue, photos):
+    # The sidecar of a stranger must not name a run of ours by its number
+    for run, photo in (("1", "a.jpg"), ("../x", "2026/c.png")):
+        addition = Addition((("boat", 0.9),), (), run, "model")
+        writing.apply_change(writing.plan_addition(photos / photo, addition))
+    list(scan(catalogue))
+    assert catalogue.runs.all() == ()
+    assert verdicts(catalogue, "a.jpg") == {}
 
 
 def test_a_sidecar_that_changes_while_it_is_written_gets_both_changes(catalogue, photos, monkeypatch):

@@ -52,10 +52,11 @@ def test_what_a_human_says_counts_and_what_a_machine_alone_says_does_not(shelf):
     assert found.confirmed == 1
 
 
-def test_a_denied_tag_is_not_added_as_one_above(shelf):
+def test_a_denied_tag_is_not_added_as_one_above_and_brings_none(shelf):
     shelf.photo("a.png", metadata=["canoe"], denied=["vehicle"])
     shelf.catalogue.tags.put_below("canoe", "vehicle")
-    assert lesson(shelf, a=["canoe"])[1] == {"a": {"canoe"}}
+    shelf.photo("b.png", denied=["canoe"])
+    assert lesson(shelf, a=["canoe"], b=["canoe"])[1] == {"a": {"canoe"}, "b": set()}
 
 
 def test_bags_reject_what_was_denied_and_the_tags_below_it(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 from tagmix.errors import CatalogueError
 from tagmix.images.sources import Problem
+from tagmix.library import undo as module
 from tagmix.library.events import PhotoTagged, Restored, RunUndone
 from tagmix.library.scan import scan
 from tagmix.library.tag import tag
@@ -83,6 +84,37 @@ def test_what_cannot_be_undone_is_named_and_the_rest_follows_later(catalogue, ph
     events = list(undo(catalogue, run_to_undo(catalogue)))
     assert sorted(e.path.name for e in events if isinstance(e, Restored)) == ["a.jpg", "b.jpg"]
     assert events[-1].is_complete
+    assert contents(photos) == before
+
+
+def test_a_sidecar_that_changes_while_it_is_undone_keeps_the_change(catalogue, photos, before, monkeypatch):
+    real, changed = module.apply_change, []
+
+    def apply(change):
+        if change.photo.name == "b.jpg" and not changed:
+            changed.append(sidecar(photos / "b.jpg", "boat", "holiday", "added meanwhile"))
+        real(change)
+
+    monkeypatch.setattr(module, "apply_change", apply)
+    assert list(undo(catalogue, run_to_undo(catalogue)))[-1].is_complete
+    assert set(read_photo(photos / "b.jpg").tags) == {"boat", "holiday", "added meanwhile"}
+
+
+def test_a_photo_is_tagged_again_after_an_undo(catalogue, photos, before):
+    tagged = contents(photos)
+    list(undo(catalogue, run_to_undo(catalogue)))
+    assert any(isinstance(event, PhotoTagged) for event in tag(catalogue, FixedAnnotator()))
+    assert contents(photos).keys() == tagged.keys()
+
+
+def test_a_run_that_was_killed_is_undone_where_only_its_sidecars_know(catalogue, photos, monkeypatch):
+    before = contents(photos)
+    with monkeypatch.context() as patch:
+        patch.setattr("tagmix.catalogue.runs.Runs.wrote", lambda *_: (_ for _ in ()).throw(MemoryError))
+        with pytest.raises(MemoryError):
+            list(tag(catalogue, FixedAnnotator()))
+    assert contents(photos) != before
+    assert list(undo(catalogue, run_to_undo(catalogue)))[-1].is_complete
     assert contents(photos) == before
 
 

@@ -61,6 +61,16 @@ def test_a_region_inside_others_becomes_a_hole_and_fills_it_when_it_joins():
     assert [len(polygon) for polygon in joined(outlines(labels, [0, 1, 2]))] == [1]
 
 
+def test_a_hole_belongs_to_the_smallest_part_around_it():
+    labels = np.zeros((40, 40), int)
+    for label, edge in ((1, 5), (2, 10), (3, 15)):
+        labels[edge:-edge, edge:-edge] = label
+    labels[:, :20][labels[:, :20] == 0] = 4  # two halves, so that there is something to join
+    large, small = joined(outlines(labels, [0, 2, 4]))
+    tops = [[min(y for _, y in ring) for ring in polygon] for polygon in (large, small)]
+    assert tops == [pytest.approx([0, 5 / 40], abs=1e-4), pytest.approx([10 / 40, 15 / 40], abs=1e-4)]
+
+
 def test_parts_that_touch_in_a_corner_stay_apart():
     labels = np.zeros((20, 20), int)
     labels[:10, 10:], labels[10:, :10], labels[10:, 10:] = 1, 2, 3

@@ -91,3 +91,13 @@ def test_unfinished_files_of_a_killed_process_go_and_those_in_use_stay(photos):
         os.utime(photos / name, (time.time() - (0 if name == names[0] else 100),) * 2)
     remove_unfinished(photos)
     assert [name for name in names if (photos / name).exists()] == [names[0], names[2]]
+
+
+def test_a_file_that_may_still_change_at_the_same_time_is_read_again(catalogue, photos):
+    beside = photos / "b.jpg.xmp"
+    list(scan(catalogue))
+    stamp = beside.stat()
+    beside.write_text(beside.read_text().replace("boat", "goat"))
+    os.utime(beside, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # as on a disk that counts in seconds
+    list(scan(catalogue))
+    assert tags(catalogue, "b.jpg") == {"goat": "yes", "holiday": "yes"}

@@ -132,6 +132,12 @@ def test_progress_counts_the_photos_of_all_parts_and_those_that_are_skipped(cata
     assert told == [("pictures", 3), ("pictures", 4)]  # the broken and the new one, after two that are done
 
 
+def test_other_wishes_are_other_work(catalogue):
+    tagged(catalogue)
+    found, _ = tagged(catalogue, wishes=Wishes(min_probability=0.2))
+    assert "night" in [tag for tag, _ in found["a.jpg"].added]
+
+
 def test_synonyms_of_the_library_are_written_by_their_main_name(catalogue):
     list(scan(catalogue))
     catalogue.tags.rename("boat", "ship")
@@ -253,6 +259,19 @@ def test_what_was_planned_and_not_written_leaves_the_run_and_nothing_is_said_of_
     tagged(catalogue, FixedAnnotator(tags=[("harbour", 0.9)]), other)
     assert verdicts(catalogue, "a.jpg") == {"harbour": ("yes", "machine")}
     assert catalogue.runs.counts(catalogue.runs.get(1)) == (0, 0)
+
+
+def test_a_planned_photo_whose_sidecar_cannot_be_read_stays_planned(catalogue, photos, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("tagmix.catalogue.runs.this_process", lambda: "999999999|0|" + os.uname().nodename)
+        patch.setattr("tagmix.catalogue.runs.Runs.wrote", lambda *_: (_ for _ in ()).throw(MemoryError))
+        patch.setattr("tagmix.catalogue.runs.Runs._check_running", lambda *_: None)
+        with pytest.raises(MemoryError):
+            tagged(catalogue)
+    (photos / "a.jpg.xmp").write_bytes(b"damaged")
+    tagged(catalogue)
+    states = {one.place: one.state for one in catalogue.runs.entries(catalogue.runs.get(1))}
+    assert states == {"a.jpg": "planned", "b.jpg": "written", "2026/c.png": "written"}
 
 
 def test_a_record_that_no_catalogue_wrote_makes_no_run(catalogue, photos):

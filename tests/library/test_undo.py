@@ -100,11 +100,26 @@ def test_a_sidecar_that_changes_while_it_is_undone_keeps_the_change(catalogue, p
     assert set(read_photo(photos / "b.jpg").tags) == {"boat", "holiday", "added meanwhile"}
 
 
+def test_a_run_stays_open_for_a_sidecar_that_cannot_be_read(catalogue, photos, before):
+    (photos / "b.jpg.xmp").write_bytes(b"damaged")
+    assert not list(undo(catalogue, run_to_undo(catalogue)))[-1].is_complete
+    assert run_to_undo(catalogue).state != "undone"
+
+
 def test_a_photo_is_tagged_again_after_an_undo(catalogue, photos, before):
     tagged = contents(photos)
     list(undo(catalogue, run_to_undo(catalogue)))
     assert any(isinstance(event, PhotoTagged) for event in tag(catalogue, FixedAnnotator()))
     assert contents(photos).keys() == tagged.keys()
+
+
+def test_a_copy_from_a_backup_does_not_bring_back_a_run_that_was_undone(catalogue, photos, before):
+    kept = contents(photos)
+    list(undo(catalogue, run_to_undo(catalogue)))
+    for name in ("a.jpg", "a.jpg.xmp"):
+        (photos / f"backup-{name}").write_bytes(kept[name])
+    list(scan(catalogue))
+    assert catalogue.verdicts.of(catalogue.photos.require("backup-a.jpg")) == ()
 
 
 def test_a_run_that_was_killed_is_undone_where_only_its_sidecars_know(catalogue, photos, monkeypatch):
@@ -152,6 +167,7 @@ def test_everything_is_undone_without_a_catalogue(catalogue, photos, before):
 
 def test_undoing_everything_keeps_confirmed_tags_and_tells_the_catalogue(catalogue, photos, before):
     catalogue.verdicts.set(catalogue.photos.require("a.jpg"), "sea", "yes")
+    catalogue.verdicts.set(catalogue.photos.require("a.jpg"), "boat", "no")
     list(undo_all(catalogue, photos))
     assert read_photo(photos / "a.jpg").tags == ("sea",)
     assert not (photos / "2026" / "c.png.xmp").exists()

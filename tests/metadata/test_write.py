@@ -184,6 +184,30 @@ def test_a_keyword_that_a_later_tag_of_a_human_needs_stays(photo: Path, sidecar:
     assert facts_of(sidecar.read_bytes())[TAGS_LIST] == ["Trips/Berlin"]
 
 
+def test_a_sidecar_of_ours_with_nothing_of_others_goes_also_after_another_program(
+    photo: Path, sidecar: Path
+) -> None:
+    add(photo, "boat")
+    sidecar.write_bytes(sidecar.read_bytes() + b"\n")
+    apply_change(plan_removal(photo, None))
+    assert not sidecar.exists()
+
+
+def test_a_keyword_inside_the_photo_is_copied_beside_it_and_not_added(photo: Path, sidecar: Path) -> None:
+    block = segment(0xED, b"Photoshop 3.0\0" + resource(dataset(2, 25, b"boat")))
+    photo.write_bytes(picture()[:2] + block + picture()[2:])
+    assert add(photo, "boat", "sea") == ("sea",)
+    assert subjects(sidecar) == ["boat", "sea"]
+
+
+def test_what_somebody_wrote_between_our_keywords_stays(photo: Path, sidecar: Path) -> None:
+    add(photo, "boat")
+    sidecar.write_bytes(sidecar.read_bytes().replace(b"<rdf:li>boat<", b"<!--mine--><rdf:li>boat<", 1))
+    apply_change(plan_removal(photo, None))
+    assert b"<!--mine-->" in sidecar.read_bytes()
+    assert b"boat" not in sidecar.read_bytes()
+
+
 @pytest.mark.parametrize("kind", ["IPTC", "XMP"])
 def test_a_tag_that_somebody_gave_to_the_photo_itself_stays(kind: str, photo: Path, sidecar: Path) -> None:
     add(photo, "boat", "sea")

@@ -1,5 +1,7 @@
 """The parts of an update against independent computations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -11,12 +13,14 @@ from tagmix.evaluation.folds import duplicate_groups
 from tagmix.learners import KernelRidge
 from tagmix.learners.continued.biases import own_biases
 from tagmix.learners.continued.columns import Columns, Losses, gradients, solved
+from tagmix.learners.continued.mixture import moved
 from tagmix.learners.continued.remember import remember
 from tagmix.learners.continued.ridge import solved_again, updated
 from tagmix.learners.continued.update import update
 from tagmix.learners.continued.verdicts import Correction, codes_of, targets
 from tagmix.learners.targets import Targets
 from tagmix.learners.whole_pictures import whole_pictures
+from tagmix.model.gaussian import PULL
 
 
 def kernel_of(ridge, bags):
@@ -95,6 +99,24 @@ def test_a_column_without_a_change_stays_as_fit_left_it():
     assert np.array_equal(solved(losses, memory.chosen.columns, every), memory.chosen.columns.weights)
     other = Columns(memory.weights + 0.1, memory.chosen.columns.tilts, memory.chosen.columns.medians)
     assert np.abs(solved(losses, other, every) - other.weights).max() > 1e-3
+
+
+def test_moved_means_are_those_of_the_regions_of_now():
+    rng = np.random.default_rng(0)
+    mixture = ContextEMM(tol=1e-3).fit(album(40, "embeddings")).regions_
+    before, after, models, expected = {}, {}, {}, {}
+    for name, own in mixture.instances.items():
+        n, width = own.means.shape
+        prior = rng.standard_normal((n, width))
+        for sums in (before, after):  # sums of coordinates, then numbers of regions
+            sums[name] = np.hstack([rng.standard_normal((n, width)), rng.uniform(1, 9, (n, 1))])
+        then, now = (
+            (sums[name][:, :-1] + PULL * prior) / (sums[name][:, -1:] + PULL) for sums in (before, after)
+        )
+        models[name], expected[name] = replace(own, means=then), now
+    found = moved(replace(mixture, instances=models), before, after).instances
+    assert found
+    assert all(np.abs(own.means - expected[name]).max() < 1e-12 for name, own in found.items())
 
 
 def test_own_biases_maximise_the_likelihood_of_each_tag():

@@ -1,6 +1,8 @@
 """An update is a refit with the same settings, to rounding."""
 
+from copy import copy
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,9 +18,10 @@ from tests.learners.continued.makers import (
 
 from tagmix import Bags, ContextEMM
 from tagmix.errors import BagsError, ParameterError
+from tagmix.learners.context.prior import ContextPrior
 from tagmix.learners.continued.assemble import assembled
 from tagmix.learners.continued.remember import remember
-from tagmix.learners.continued.update import refit, update
+from tagmix.learners.continued.update import extended_folds, refit, update
 from tagmix.learners.continued.verdicts import Correction, codes_of
 
 EXACT = 1e-9
@@ -37,13 +40,23 @@ def stripped(memory):
     return memory._replace(**nothing)
 
 
+def unfitted(model):
+    """Return the model with nothing of its pool and its calibration but what a refit keeps."""
+    bare = copy(model)
+    bare.accuracy_ = bare.frequency_accuracy_ = np.nan
+    bare.prior_ = ContextPrior(model.prior_.experts, model.prior_.scorer, None)
+    bare.calibration_ = SimpleNamespace(thresholds=model.calibration_.thresholds)
+    return bare
+
+
 def differences(after, bags, kind):
     """Return the largest difference of each sort of score between an update and the refit of its pictures."""
-    again = refit(after.model, stripped(after.memory), relabelled(bags, after.memory.codes))
+    again = refit(unfitted(after.model), stripped(after.memory), relabelled(bags, after.memory.codes))
     unseen = album(30, kind, seed=5)
     one, other = everything(after.model, unseen), everything(again.model, unseen)
     found = {name: np.abs(one[name] - other[name]).max() for name in one}
     found["accuracy"] = abs(after.model.accuracy_ - again.model.accuracy_)
+    found["frequency"] = abs(after.model.frequency_accuracy_ - again.model.frequency_accuracy_)
     found["leverages"] = np.abs(
         after.model.prior_.experts[0].leverages_ - again.model.prior_.experts[0].leverages_
     ).max()
@@ -94,6 +107,10 @@ def test_new_pictures_and_their_duplicates_equal_a_refit(kind, verdicts):
     after = update(model, memory, (), new)
     assert after.memory.folds[-2:].tolist() == memory.folds[:2].tolist()
     assert max(differences(after, Bags.concat([bags, new]), kind).values()) < EXACT
+
+
+def test_new_pictures_spread_over_the_folds():
+    assert extended_folds(np.array([0, 1]), np.arange(7)).tolist() == [0, 1, 0, 1, 0, 1, 0]
 
 
 def test_ten_updates_in_a_row_do_not_drift():

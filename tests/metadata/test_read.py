@@ -249,6 +249,18 @@ def test_a_packed_packet_is_unpacked_up_to_the_limit(tmp_path: Path) -> None:
     assert len(packet) <= MOST_BYTES + 1
 
 
+@pytest.mark.parametrize("kind", ["zTXt", "iTXt"])
+def test_of_many_packed_chunks_few_are_unpacked(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, damaged = b"Raw profile type iptc\0\0", zlib.compress(b" " * 2**16)[:10] + b"\xff" * 50
+    body = name + damaged if kind == "zTXt" else b"XML:com.adobe.xmp\0\1\0\0\0" + damaged
+    packed = kind.encode() + body
+    chunk = struct.pack(">I", len(body)) + packed + struct.pack(">I", zlib.crc32(packed))
+    plain, real, unpacked = picture("PNG"), zlib.decompressobj, []
+    monkeypatch.setattr(zlib, "decompressobj", lambda: unpacked.append(1) or real())
+    assert embedded(plain[:33] + chunk * 1000 + plain[33:]).xmp == ()
+    assert 0 < len(unpacked) < 10
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes are a Unix thing")
 def test_pipes_links_and_folders_are_not_waited_for(tmp_path: Path) -> None:
     root = tmp_path / "root"

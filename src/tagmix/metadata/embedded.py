@@ -21,6 +21,8 @@ from tagmix.metadata.xmp import MOST_BYTES
 MAX_XMP = MOST_BYTES + 1
 MAX_IPTC = 2**20
 MOST_PARTS = 4096  # segments or chunks of a file that are looked at
+TEXTS = (b"XML:com.adobe.xmp", b"Raw profile type iptc", b"Raw profile type APP13")
+MOST_PACKED = 8  # chunks that are unpacked; a thousandth of their bytes can fill memory and time
 RAF = b"FUJIFILMCCD-RAW "
 ADOBE, EXTENSION, PHOTOSHOP = (
     b"http://ns.adobe.com/xap/1.0/\0",
@@ -118,19 +120,22 @@ def _resource(block: bytes) -> bytes:
 
 def _png(stream: IO[bytes]) -> Embedded:
     """Read text chunks, also those after the pixels, where some programs put them."""
-    xmp, iptc, place = b"", b"", 8
+    xmp, iptc, place, packed = b"", b"", 8, 0
     for _ in range(MOST_PARTS):
         head = _read(stream, place, 8)
         size, kind = int.from_bytes(head[:4], "big"), head[4:]
+        place += 12 + size
         if len(head) < 8 or kind == b"IEND":
             break
         if kind in (b"iTXt", b"zTXt", b"tEXt"):
             name, _, rest = stream.read(min(size, MAX_XMP)).partition(b"\0")
-            if name == b"XML:com.adobe.xmp" and kind == b"iTXt":
+            packed += name in TEXTS and (kind == b"zTXt" or rest[:1] == b"\1")
+            if name not in TEXTS or packed > MOST_PACKED:
+                continue
+            if kind == b"iTXt" and name == TEXTS[0]:
                 xmp = xmp or _international(rest)
-            elif name in (b"Raw profile type iptc", b"Raw profile type APP13"):
+            elif name != TEXTS[0]:
                 iptc = iptc or _raw_profile(_inflated(rest[1:]) if kind == b"zTXt" else rest)
-        place += 12 + size
     return Embedded(_some(xmp), iptc)
 
 

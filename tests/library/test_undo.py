@@ -133,6 +133,19 @@ def test_a_run_that_was_killed_is_undone_where_only_its_sidecars_know(catalogue,
     assert contents(photos) == before
 
 
+def test_a_catalogue_of_a_stranger_leads_to_no_file_outside_of_its_folder(catalogue, photos, before):
+    outside = photos.parent / "outside.jpg"
+    shutil.copy(photos / "a.jpg", outside)
+    ours = shutil.copy(photos / "a.jpg.xmp", f"{outside}.xmp")
+    for place in (b"../outside.jpg", bytes(outside)):
+        with catalogue.batch():
+            sql = "UPDATE photo SET place = ? WHERE place IN (X'612E6A7067', X'2E2E2F6F7574736964652E6A7067')"
+            catalogue._store.write(sql, (place,))
+        with pytest.raises(CatalogueError, match="outside of its folder"):
+            list(undo(catalogue, run_to_undo(catalogue)))
+        assert os.path.exists(ours)
+
+
 def test_missing_photos_can_be_left(catalogue, photos, before):
     (photos / "a.jpg").unlink()
     (photos / "a.jpg.xmp").unlink()

@@ -35,6 +35,10 @@ def place_text(raw: bytes) -> str:
     >>> place_text(b"bad\xff") == "bad" + chr(0xDCFF)
     True
     """
+    if raw[:1] == b"/" or (b".." in raw and b".." in raw.split(b"/")):
+        raise CatalogueError(
+            f"the catalogue has a photo outside of its folder, {printable(repr(raw)):.200}: use another one."
+        )
     return os.fsdecode(raw)
 
 

@@ -319,6 +319,14 @@ def test_a_sidecar_of_ours_that_changed_since_the_plan_is_not_deleted(photo: Pat
     assert sidecar.read_bytes() == PROGRAMS["Immich"]
 
 
+def test_a_photo_that_moved_since_the_plan_gets_no_sidecar_where_it_was(photo: Path, sidecar: Path) -> None:
+    change = plan_addition(photo, BOAT)
+    photo.rename(photo.with_name("moved.jpg"))
+    with pytest.raises(MetadataError, match="moved or deleted meanwhile"):
+        apply_change(change)
+    assert not sidecar.exists()
+
+
 def test_a_sidecar_that_changes_while_we_write_keeps_the_change(
     photo: Path, sidecar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

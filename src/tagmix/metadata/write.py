@@ -104,6 +104,9 @@ def apply_change(change: Change) -> None:
 
 
 def _check_unchanged(change: Change) -> None:
+    if change.before is None and not os.path.lexists(change.photo):
+        # Nobody would find a sidecar where no photo is any more
+        raise MetadataError(f"{label_of(change.photo)} was moved or deleted meanwhile: try again")
     if _content(change.sidecar) != change.before:
         raise MetadataError(f"{label_of(change.sidecar)} was changed by another program meanwhile: try again")
 

@@ -225,6 +225,25 @@ def test_a_full_disk_keeps_everything_that_was_recorded(library):
     assert len(library.answers(photo)) == 2
 
 
+def test_a_new_catalogue_is_whole_without_its_journal(library, tmp_path, monkeypatch):
+    real, others = opening._migrate, []
+
+    def migrate(store):
+        real(store)
+        ((_, _, file),) = store.rows("PRAGMA database_list")
+        others.append(
+            sqlite3.connect(file)
+        )  # keeps SQLite from merging a journal at the end, as a full disk does
+        others[-1].execute("SELECT * FROM sqlite_schema").fetchall()
+
+    monkeypatch.setattr(opening, "_migrate", migrate)
+    opening._create(tmp_path / "new.sqlite")
+    monkeypatch.undo()
+    with open_catalogue(tmp_path / "new.sqlite", library.root) as made:
+        assert made.check() == ()
+    others[0].close()
+
+
 def test_two_that_make_the_same_catalogue_share_it(library, tmp_path, monkeypatch):
     path, publish = tmp_path / "new.sqlite", opening._publish
 

@@ -64,7 +64,7 @@ def _is_short(path: Path, head: bytes) -> bool:
     return known and not journal.exists() and path.stat().st_size < (page if page > 1 else 65536) * pages
 
 
-def _set_up(connection: sqlite3.Connection) -> None:
+def _set_up(connection: sqlite3.Connection, journal: str = "WAL") -> None:
     # FULL: a commit is on the disk when it returns. With NORMAL a power cut could take back the note
     # "planned" of a sidecar that is already written, and undo would not know of it.
     for pragma in (
@@ -74,7 +74,7 @@ def _set_up(connection: sqlite3.Connection) -> None:
         "synchronous = FULL",
         "fullfsync = ON",  # macOS: its plain fsync does not reach the disk
         "checkpoint_fullfsync = ON",
-        "journal_mode = WAL",
+        f"journal_mode = {journal}",
     ):
         connection.execute(f"PRAGMA {pragma}").fetchall()
 
@@ -122,7 +122,8 @@ def _create(path: Path) -> None:
         temporary.touch(exist_ok=False)
         with translated(path), contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as new:
             new.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            _set_up(new)
+            # On a full disk a journal of the other kind stays unmerged, without a word, when it is closed
+            _set_up(new, journal="DELETE")
             _migrate(Store(path, new))
         _publish(temporary, path)
     except OSError as error:

@@ -148,3 +148,14 @@ def test_a_later_run_may_rule_out_what_an_earlier_one_said(library):
     assert len(library.catalogue.search("sea")) == 0
     runs.undo(second)
     assert len(library.catalogue.search("sea")) == 1
+
+
+def test_what_a_damaged_catalogue_says_of_a_run_is_refused_in_one_line(library):
+    photo, runs = library.photo("a.jpg"), library.catalogue.runs
+    run = runs.begin("tag", "model")
+    runs.plan(run, photo, {"sea": 0.9})
+    with library.catalogue.batch():
+        library.catalogue._store.write("UPDATE entry SET tags = '[\"se'")
+    for ask in (lambda: list(runs.entries(run)), lambda: runs.counts(run), lambda: runs.plan(run, photo, {})):
+        with pytest.raises(CatalogueError, match="damaged"):
+            ask()

@@ -84,7 +84,7 @@ class Runs:
             earlier = self._store.one(
                 sql, (run.id, photo)
             )  # what was added stays ours if it is planned again
-            every = (*(json.loads(earlier[0]) if earlier else ()), *(tags if added is None else added))
+            every = (*(_parsed(earlier[0]) if earlier else ()), *(tags if added is None else added))
             self._enter(run, photo, "planned", tuple(dict.fromkeys(every)))
 
     def _guess(self, run: Run, photo: int, tags: Mapping[str, float | None], no: Iterable[str]) -> None:
@@ -170,7 +170,7 @@ class Runs:
     def counts(self, run: Run) -> tuple[int, int]:
         """Return the number of photos of a run and the number of tags that it added."""
         rows = self._store.rows("SELECT tags FROM entry WHERE run = ?", (run.id,))
-        return len(rows), sum(len(json.loads(tags)) for (tags,) in rows)
+        return len(rows), sum(len(_parsed(tags)) for (tags,) in rows)
 
     def entry(self, run: Run, photo: PhotoId) -> Entry | None:
         """Return what a run did with a photo, or None."""
@@ -186,7 +186,7 @@ class Runs:
         return self._entry_of(row)
 
     def _entry_of(self, row: Row) -> Entry:
-        tags = tuple(json.loads(row[3]))
+        tags = tuple(_parsed(row[3]))
         sql = "SELECT tag FROM said WHERE photo = ? AND source = ? AND value = 1"
         confirmed = {tag for (tag,) in self._store.rows(sql, (row[0], HUMAN))}
         kept = tuple(tag for tag in tags if self._tags.number_if_any(tag) in confirmed)
@@ -262,4 +262,13 @@ def _run(row: Row) -> Run:
     number, name, kind, model, arguments, started, finished, state, process = row
     if state == "running" and not is_alive(process):
         state = "interrupted"
-    return Run(number, name, kind, model, json.loads(arguments), started, finished, state)
+    return Run(number, name, kind, model, _parsed(arguments), started, finished, state)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise CatalogueError(
+            "the catalogue is damaged where it says what a run did: put it aside and restore a copy."
+        ) from error

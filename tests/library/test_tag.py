@@ -180,6 +180,28 @@ def test_answers_are_kept_as_verdicts_of_a_human_and_accepted_tags_are_the_human
     assert read_photo(photos / "a.jpg").tags == ("sea",)
 
 
+def test_what_a_run_wrote_unasked_is_asked_once_later_and_undo_then_takes_what_was_rejected(
+    catalogue, photos
+):
+    asked = []
+
+    def decide(proposal):
+        asked.append(proposal.path.name)
+        return Decision(accepted=("sea",), rejected=("boat",))
+
+    _, events = tagged(catalogue)
+    run = next(event.run for event in events if isinstance(event, RunStarted))
+    tagged(catalogue, decide=decide)
+    assert "a.jpg" in asked
+    count = len(asked)
+    for later in (decide, None):
+        assert tagged(catalogue, decide=later)[0]["a.jpg"].reason == "done before"
+    assert len(asked) == count
+    list(undo(catalogue, run))
+    assert read_photo(photos / "a.jpg").tags == ("sea",)
+    assert "boat" not in read_photo(photos / "a.jpg").machine
+
+
 def test_whoever_decides_can_stop_and_what_was_decided_stands(catalogue, photos):
     asked = []
 

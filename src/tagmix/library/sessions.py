@@ -21,6 +21,8 @@ UNFINISHED = re.compile(r"\.tagmix-[0-9a-f]{16}\.tmp")
 ABANDONED = 60.0
 # The arguments of a run that only sidecars knew.
 ADOPTED = {"adopted": True}
+# What the arguments of a run that asks a human have besides: what a run wrote unasked is still to be asked.
+ASKED = {"asked": True}
 
 
 class Session:
@@ -28,6 +30,9 @@ class Session:
 
     def __init__(self, catalogue: Catalogue, model: str, arguments: dict[str, Any]) -> None:
         self.catalogue, self._model, self._arguments = catalogue, model, arguments
+        self._same = (
+            [arguments] if ASKED.items() <= arguments.items() else [arguments, arguments | ASKED, ADOPTED]
+        )
         self.run: Run | None = None
 
     @property
@@ -76,7 +81,7 @@ class Session:
         Also by one that another process is working on.
         """
         for run, state in self.catalogue.runs.done(photo, KIND):
-            is_same = run.model == self._model and run.arguments in (self._arguments, ADOPTED)
+            is_same = run.model == self._model and run.arguments in self._same
             if is_same and (state != "planned" or self._is_elsewhere(run) or self._is_written(run, photo)):
                 return True
         return False

@@ -16,7 +16,7 @@ from tagmix.images.sources import Problem
 from tagmix.library.decisions import Decide, Decision, Proposal, StopAsking
 from tagmix.library.events import RunFinished, Scanned, Skipped, TagEvent
 from tagmix.library.scan import photos_below, scan_photos
-from tagmix.library.sessions import Session
+from tagmix.library.sessions import ASKED, Session
 from tagmix.library.wishes import Picked, Wishes, known_of, pick, region_tags
 from tagmix.library.writing import Job, dry_run, write
 
@@ -46,7 +46,7 @@ def tag(
     """
     wishes = wishes or Wishes()
     annotator.check_precision(wishes.precision)
-    session = Session(catalogue, model_id(annotator), wishes.plain())
+    session = Session(catalogue, model_id(annotator), wishes.plain() | ({} if decide is None else ASKED))
     if not dry:
         yield from session.take_up()
     yield from tag_in(session, annotator, photos, wishes, decide=decide, dry=dry, progress=progress)

@@ -103,6 +103,14 @@ def test_a_model_id_is_of_what_predicts_and_not_of_the_file(trained, file, monke
     assert model_id(file) == model_id(annotator.model) != own
 
 
+def test_a_file_and_its_annotator_have_one_id_also_with_implied_tags(trained, file) -> None:
+    annotator, _ = trained
+    own, tags = model_id(annotator), annotator.model.tag_names_
+    above = Annotator(annotator.describer, annotator.model, annotator.card, tags[-2:])
+    above.save(file)
+    assert model_id(file) == model_id(above) == model_id(tagmix.load(file)) != own
+
+
 @pytest.mark.parametrize("what", ["threshold", "view"])
 def test_another_model_has_another_id(file: Path, what: str) -> None:
     own = model_id(file)

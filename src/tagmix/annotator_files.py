@@ -56,15 +56,15 @@ def save(
     implied: Collection[str] = (),
 ) -> None:
     """Write both into one file, with the card if there is one, and the implied tags by their columns."""
-    kind, fields, arrays = pack(describer, model)
+    kind, fields, arrays = pack(describer, model, implied)
     own: dict[str, Any] = {} if card is None else {CARD: card.plain()}
-    if implied:
-        own[IMPLIED] = [model.tag_names_.index(tag) for tag in implied]
     storage.write(path, kind, fields | own, arrays)
 
 
-def pack(describer: Describer, model: MixtureEstimator) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return kind, fields and arrays that both are stored as, without the card."""
+def pack(
+    describer: Describer, model: MixtureEstimator, implied: Collection[str] = ()
+) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return kind, fields and arrays that all are stored as but the card: what a model's id is made of."""
     fields, arrays = serialise.pack(model, MODEL)
     words = {f"{WORDS}{view}": own.centres for view, own in describer.vocabularies_.items()}
     about: dict[str, Any] = {
@@ -72,6 +72,8 @@ def pack(describer: Describer, model: MixtureEstimator) -> tuple[str, dict[str, 
         "kind": type(model).__name__,
         "model": fields,
     }
+    if implied:
+        about[IMPLIED] = [model.tag_names_.index(tag) for tag in implied]
     return KIND, about, words | arrays
 
 

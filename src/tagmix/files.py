@@ -64,7 +64,7 @@ def model_id(thing: Any) -> str:
 
 def _manifest(thing: Any) -> storage.Manifest:
     if isinstance(thing, Annotator):
-        return storage.manifest_of(*annotator_files.pack(thing.describer, thing.model))
+        return storage.manifest_of(*annotator_files.pack(thing.describer, thing.model, thing.implied))
     if isinstance(thing, tuple(LEARNERS.values())):
         return storage.manifest_of(type(thing).__name__, *serialise.pack(thing))
     raise ParameterError(

@@ -61,6 +61,14 @@ def test_the_command_that_is_shown_for_similar_tags_merges_them(shelf, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_levels_are_kept_where_a_flat_tag_on_more_photos_means_the_same(shelf, capsys):
+    assert run(["tags", "rename", "boats", "Things|boat"]) == 0
+    capsys.readouterr()
+    assert run(["tags", "similar"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["boat (3), Things|boat (2): level", "    tagmix tags merge boat 'Things|boat'"]
+
+
 def test_a_renamed_tag_is_found_by_both_names_and_what_files_keep_is_said(shelf, capsys):
     assert run(["tags", "rename", "boat", "Things|boat"]) == 0
     said = capsys.readouterr()

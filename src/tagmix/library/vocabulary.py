@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple, NoReturn, TypeAlias
 
 from tagmix.catalogue import Catalogue
+from tagmix.tag_names import SEPARATOR
 
 Kind: TypeAlias = Literal["rename", "merge", "synonym add", "synonym remove", "parent set", "parent remove"]
 
@@ -22,7 +23,7 @@ class TagLine(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two tags that may mean the same; the rarer one would be merged into the other."""
+    """Two tags that may mean the same; the first, mostly the rarer one, would be merged into the other."""
 
     rarer: str
     rarer_photos: int
@@ -62,11 +63,15 @@ def listed(catalogue: Catalogue) -> list[TagLine]:
 
 
 def similar(catalogue: Catalogue) -> list[Pair]:
-    """Return the pairs of tags that may mean the same, those of most photos first."""
+    """Return the pairs of tags that may mean the same, those of most photos first.
+
+    ``rarer`` is the one to merge into ``tag``: that of fewer photos, but never a tag with levels into a flat
+    one, because its levels would be lost.
+    """
     counts = catalogue.tags.counts()
     pairs = []
     for one in catalogue.tags.alike():
-        rarer, tag = sorted((one.one, one.other), key=lambda name: counts.get(name, 0))
+        rarer, tag = sorted((one.one, one.other), key=lambda name: (SEPARATOR in name, counts.get(name, 0)))
         pairs.append(Pair(rarer, counts.get(rarer, 0), tag, counts.get(tag, 0), one.reason))
     return sorted(pairs, key=lambda pair: (-pair.rarer_photos, pair.rarer, pair.tag))
 

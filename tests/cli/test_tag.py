@@ -48,9 +48,31 @@ def test_the_story_from_tagging_to_undo(photos, call):
     assert "finished" in call("runs", photos).out
     assert len(call("runs", 1, photos).out.splitlines()) == 4
     assert "sidecar deleted" in call("undo", photos, "--dry-run").out
-    assert "removed from 4 photos" in call(*back).out
+    assert call(*back).out.startswith("run 1: ")
     assert contents(photos) == before
     assert "no run to undo" in call("undo", photos, status=1).err
+
+
+def test_a_photo_without_new_tags_is_listed_in_its_run_as_just_that(photos, call):
+    call("tag", photos)
+    call("tag", photos, "--min-probability", "1")
+    listed = call("runs", 2, photos).out.splitlines()
+    assert {line.partition(": ")[2] for line in listed} == {"no new tags"}
+
+
+def test_a_folder_without_photos_is_refused_and_gets_no_catalogue(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (tmp_path / "empty").mkdir()
+    assert "must have photos below it, got none" in call("tag", tmp_path / "empty", status=1).err
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_catalogue_that_is_named_and_not_there_is_named_in_the_error(photos, call):
+    for verb in (["runs"], ["tags", "list"]):
+        assert (
+            "there is no catalogue 'no.sqlite'"
+            in call(*verb, photos, "--catalogue", "no.sqlite", status=1).err
+        )
 
 
 def test_a_dry_run_is_plain_in_a_pipe_and_leaves_no_catalogue(photos, call, tmp_path):

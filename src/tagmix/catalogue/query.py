@@ -34,7 +34,7 @@ class Term(NamedTuple):
 
 def wrong(column: int, reason: str) -> CatalogueError:
     """Return the error of a search that is wrong at a column."""
-    return CatalogueError(f"the search is wrong at column {column}: {reason}.")
+    return CatalogueError(f"the search is wrong at column {column}: {reason}" + "." * (reason[-1] != "?"))
 
 
 def parse(text: str) -> list[list[Term]]:

@@ -50,7 +50,7 @@ def existing_library(folder: Path | None, given: Path | None) -> Catalogue:
     """Return the catalogue of a folder, of the current folder, or the only one there is."""
     if folder is not None:
         path = real_place(folder)
-        _require(place_of(path, given), path)
+        _require(place_of(path, given), path, given)
         return open_library(path, given)
     every = known_libraries() if given is None else known_libraries([place_of(Path(), given)])
     here = place_of(Path(), given)
@@ -62,11 +62,12 @@ def existing_library(folder: Path | None, given: Path | None) -> Catalogue:
     return open_catalogue(file, root)
 
 
-def _require(place: Path, folder: Path) -> None:
-    if not place.exists():
-        raise CatalogueError(
-            f"there is no catalogue of {printable(repr(str(folder)))}: `tagmix scan` makes one."
-        )
+def _require(place: Path, folder: Path, given: Path | None) -> None:
+    if place.exists():
+        return
+    if given is not None:
+        raise CatalogueError(f"there is no catalogue {printable(repr(str(given)))}: check its path.")
+    raise CatalogueError(f"there is no catalogue of {printable(repr(str(folder)))}: `tagmix scan` makes one.")
 
 
 def way_back(run: int, root: Path, given: Path | None) -> str:

@@ -82,6 +82,7 @@ def _show_run(library: Catalogue, run: Run, as_json: bool) -> None:
 
 
 def _line(entry: Entry) -> str:
-    notes = [*([] if entry.state == "written" else [entry.state]), *(["missing"] if entry.missing else [])]
+    noted = entry.state in ("planned", "removed")
+    notes = [*([entry.state] if noted else []), *(["missing"] if entry.missing else [])]
     tags = ", ".join(map(printable, entry.tags)) or "no new tags"
     return f"{printable(entry.place)}: {tags}" + (f" ({', '.join(notes)})" if notes else "")

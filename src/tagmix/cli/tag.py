@@ -15,7 +15,7 @@ from tagmix.cli.library import catalogue_option
 from tagmix.cli.options import SHARE, cache, cache_folder, jobs, no_cache, report_problems
 from tagmix.cli.tag_output import Output
 from tagmix.cli.tag_questions import ask, check_terminal
-from tagmix.errors import MetadataError
+from tagmix.errors import AlbumError, MetadataError, printable
 from tagmix.images.sources import Problem
 from tagmix.library.events import TagEvent
 from tagmix.library.opening import copy_of_library, open_library, real_place
@@ -101,9 +101,10 @@ def command(
     if wishes.regions == "mwg":
         click.echo(f"tagmix: {MWG_WARNING}", err=True)
     places = [real_place(path) for path in photos]
+    total = _count(places)
     opened: Callable[..., AbstractContextManager[Catalogue]] = copy_of_library if dry_run else open_library
     with opened(places[0], catalogue) as library:
-        output = Output(library.root, catalogue, dry_run, _count(places))
+        output = Output(library.root, catalogue, dry_run, total)
         decide = output.asking(ask) if confirm and not dry_run else None
         events = tag(
             library, annotator, _below(places), wishes, decide=decide, dry=dry_run, progress=output.progress
@@ -137,7 +138,11 @@ def _below(places: list[Path]) -> Iterator[Path | Problem]:
 
 
 def _count(places: list[Path]) -> int:
-    return sum(not isinstance(one, Problem) for one in _below(places))
+    """Return how many photos there are; AlbumError if there are none, and nothing else to report."""
+    found = list(_below(places))
+    if not found:
+        raise AlbumError(f"{printable(places[0])}: must have photos below it, got none: check the path.")
+    return sum(not isinstance(one, Problem) for one in found)
 
 
 __all__ = ["TagEvent", "command"]

@@ -60,7 +60,8 @@ def command(
         with existing_library(folder, catalogue) as library:
             found = run_to_undo(library, run)
             _ask(_question(library, found), yes or dry_run)
-            show(undo(library, found, dry=dry_run, leave_missing=leave_missing), dry_run, problems)
+            events = undo(library, found, dry=dry_run, leave_missing=leave_missing)
+            show(events, dry_run, problems, f"run {found.id}: ")
     report_problems(problems, "photo", "had problems; repeat the command for them", most=len(problems))
     if problems:
         raise click.exceptions.Exit(Exit.FAILED)
@@ -88,8 +89,8 @@ def _ask(question: str, known: bool) -> None:
         click.confirm(question, abort=True, err=True)
 
 
-def show(events: Iterable[UndoEvent], dry: bool, problems: list[str]) -> None:
-    """Print what an undo takes out, and collect what it cannot."""
+def show(events: Iterable[UndoEvent], dry: bool, problems: list[str], what: str = "") -> None:
+    """Print what an undo takes out, and at the end how much of ``what``; collect what it cannot."""
     photos = tags = kept = 0
     for event in events:
         if isinstance(event, Problem):
@@ -100,7 +101,7 @@ def show(events: Iterable[UndoEvent], dry: bool, problems: list[str]) -> None:
                 click.echo(_difference(event))
     would = "would be " if dry else ""
     removed = f"{plural(tags, 'tag')} {would}removed from {plural(photos, 'photo')}"
-    click.echo(f"{removed}, {kept:,} kept as confirmed")
+    click.echo(f"{what}{removed}, {kept:,} kept as confirmed")
 
 
 def _difference(event: Restored) -> str:

@@ -189,6 +189,8 @@ def _preview(stream: IO[bytes], name: str) -> Preview | None:
 
 def _formats(head: bytes, name: str) -> tuple[str, ...]:
     """Return the formats to try; the package for HEIC is imported only for such a file."""
+    if not head:
+        raise ImageError(f"{name} must be a picture, got an empty file: copy it again.")
     if head[4:8] != b"ftyp" or head[8:12] not in HEIF_BRANDS:
         return FORMATS
     try:

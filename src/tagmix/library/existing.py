@@ -50,6 +50,8 @@ def existing(folder: Path | None, given: Path | None = None) -> Iterator[Existin
     path = place_of(real, given)
     shown = printable(repr(str(folder or real)))
     if not os.path.lexists(path):
+        if given is not None:
+            raise CatalogueError(f"there is no catalogue {printable(repr(str(given)))}: check its path.")
         raise CatalogueError(f"there is no catalogue of {shown} yet: make one by tagmix scan FOLDER.")
     if not real.is_dir():
         raise CatalogueError(f"{shown} is no folder: check its name.")

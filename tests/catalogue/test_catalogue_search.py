@@ -107,6 +107,7 @@ def test_a_reviewed_photo_is_open_again_when_the_machine_says_more(shelf):
     ("question", "column", "reason"),
     [
         ("boat nigth", 6, r"did you mean 'night'\?$"),
+        ("boat -nigth", 6, r"did you mean 'night'\?$"),
         ("boat zzzzzz", 6, "tagmix tags lists all"),
         ('boat "open', 6, "not closed"),
         ("OR boat", 1, "between two terms"),
@@ -126,6 +127,11 @@ def test_a_wrong_search_is_refused_at_its_column(shelf, question, column, reason
         shelf.catalogue.search(question)
     assert f"at column {column}:" in str(caught.value)
     assert str(caught.value).isprintable()
+
+
+def test_photos_without_a_tag_that_no_photo_has_are_all_photos(shelf):
+    every = [one.place for one in shelf.catalogue.search("boat")]
+    assert [one.place for one in shelf.catalogue.search("boat -zzzzzz")] == every
 
 
 def test_quoted_marks_are_part_of_a_name():

@@ -23,6 +23,7 @@ HUMAN = """<?xml version="1.0"?>
 
 class FixedModel:
     tag_names_ = ("boat", "sea", "sky", "Places|Berlin", "night")
+    calibration_ = None
 
 
 class FixedAnnotator:

@@ -1,9 +1,15 @@
 """Which tags of a photo are written, and which regions: neighbours as one, without crumbs."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from tagmix.annotate import Annotation, Guess, Region
 from tagmix.images.polygons import area_of
+from tagmix.library.decisions import Decision
+from tagmix.library.events import PhotoTagged
+from tagmix.library.tag import tag
 from tagmix.library.wishes import Wishes, region_tags
 from tests.library.makers import FixedAnnotator
 
@@ -21,6 +27,31 @@ from tests.library.makers import FixedAnnotator
 def test_a_least_probability_replaces_the_threshold_or_narrows_other_wishes(wishes, expected):
     guesses = [Guess(tag, p, p > 0.5) for tag, p in FixedAnnotator().tags]
     assert [tag for tag, _ in Wishes(**wishes).wanted(guesses)] == expected
+
+
+def test_a_tag_that_stands_in_for_better_ones_is_not_written_unless_it_is_asked_for():
+    alone, threshold = [Guess("boat", 0.2, True)], {"boat": 0.3}
+    assert Wishes().wanted(alone, threshold) == ()
+    assert Wishes().wanted([Guess("boat", 0.3, True)], threshold) == (("boat", 0.3),)
+    for wishes in (Wishes(top=1), Wishes(precision=0.5), Wishes(min_probability=0.1)):
+        assert wishes.wanted(alone, threshold) == (("boat", 0.2),)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_doubtful_tag_is_a_question_and_no_keyword(catalogue, photos, monkeypatch, asked):
+    annotator = FixedAnnotator(tags=[("boat", 0.6)])
+    thresholds = np.full(len(annotator.model.tag_names_), 0.7)
+    monkeypatch.setattr(type(annotator.model), "calibration_", SimpleNamespace(thresholds=thresholds))
+    seen = []
+
+    def decide(proposal):
+        seen.append(proposal.new)
+        return Decision()
+
+    events = list(tag(catalogue, annotator, decide=decide if asked else None))
+    assert bool(seen) == asked
+    written = [one for one in events if isinstance(one, PhotoTagged)]
+    assert not any(one.added for one in written)
 
 
 def square(x, y, side=0.25):

@@ -98,6 +98,8 @@ class Search:
         tags = self._tags.meant_by(term.value)
         if not tags:
             some = near(term.value, self._tags.all_names())
+            if term.negated and not some:
+                return []  # no photo has it, and it is no slip of the pen
             way = f"did you mean {', '.join(map(repr, some))}?" if some else "tagmix tags lists all"
             raise wrong(term.column, f"there is no tag {printable(repr(term.value)):.80}: {way}")
         return tags

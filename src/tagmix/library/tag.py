@@ -17,7 +17,7 @@ from tagmix.library.decisions import Decide, Decision, Proposal, StopAsking
 from tagmix.library.events import RunFinished, Scanned, Skipped, TagEvent
 from tagmix.library.scan import photos_below, scan_photos
 from tagmix.library.sessions import ASKED, Session
-from tagmix.library.wishes import Picked, Wishes, known_of, pick, region_tags
+from tagmix.library.wishes import Picked, Wishes, known_of, pick, region_tags, thresholds_of
 from tagmix.library.writing import Job, dry_run, write
 
 # Photos whose plans are recorded together: for each record a disk takes some milliseconds.
@@ -141,7 +141,10 @@ class _Work(NamedTuple):
 
     def _job(self, photo: Scanned, found: Annotation) -> Job | Skipped:
         catalogue = self.session.catalogue
-        picked = pick(catalogue, self.wishes.wanted(found.tags), known_of(catalogue, photo.photo, photo.path))
+        # A doubtful tag is worth a question, but not a place in the files of a person
+        thresholds = thresholds_of(self.annotator) if self.decide is None else {}
+        likely = self.wishes.wanted(found.tags, thresholds)
+        picked = pick(catalogue, likely, known_of(catalogue, photo.photo, photo.path))
         decision: Decision | None = Decision()
         if self.decide is not None and picked.new:
             decision = self.decide(Proposal(photo.path, picked.new, picked.present))

@@ -1,13 +1,13 @@
 """Which of the tags that a model finds are written: wanted ones that the photo lacks and nobody rejected."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tagmix.annotate import Annotation, Guess, Region
+from tagmix.annotate import Annotation, Annotator, Guess, Region
 from tagmix.catalogue import Catalogue, PhotoId
 from tagmix.errors import ParameterError
 from tagmix.images.joined import joined, simplified
@@ -28,7 +28,7 @@ TOLERANCE = 0.005
 class Wishes:
     """Which tags are wanted, and where they go.
 
-    By default the tags above the model's threshold. ``precision``: as many as possible of which this share is
+    By default the tags above the model's threshold: less than `annotate` shows of a photo that has none. ``precision``: as many as possible of which this share is
     expected to be right; ``top``: this many; ``min_probability``: those at least as probable, instead of
     the threshold or in addition to the others. ``only_untagged`` leaves photos alone that have a tag.
     ``regions`` is "iptc", "mwg" or "none"; without ``sidecars`` tags go into the catalogue alone,
@@ -57,15 +57,27 @@ class Wishes:
         usual = {field.name: field.default for field in fields(self)} | {"only_untagged": self.only_untagged}
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
-    def wanted(self, guesses: Iterable[Guess]) -> Likely:
-        """Return the tags that are wanted of those found, best first."""
+    def wanted(self, guesses: Iterable[Guess], thresholds: Mapping[str, float] | None = None) -> Likely:
+        """Return the tags that are wanted of those found, best first.
+
+        With ``thresholds``, the tag that stands in for better ones below its threshold is not among them.
+        """
         every = list(guesses)
         if self.top is not None:
             every = every[: self.top]
-        elif self.precision is not None or self.min_probability is None:
+        elif self.precision is not None:
             every = [guess for guess in every if guess.shown]
+        elif self.min_probability is None:
+            known = thresholds or {}
+            every = [one for one in every if one.shown and one.probability >= known.get(one.tag, 0.0)]
         least = self.min_probability or 0.0
         return tuple((guess.tag, guess.probability) for guess in every if guess.probability >= least)
+
+
+def thresholds_of(annotator: Annotator) -> dict[str, float]:
+    """Return the threshold of each tag; none for a model that is not calibrated."""
+    known, names = annotator.model.calibration_, annotator.model.tag_names_
+    return {} if known is None else dict(zip(names, known.thresholds.tolist(), strict=True))
 
 
 class Known(NamedTuple):

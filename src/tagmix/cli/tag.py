@@ -80,10 +80,11 @@ def command(
     """Tag PHOTOS (a folder, or photos in it) and write the tags into their sidecars (beach.jpg.xmp).
 
     The tags are those that `tagmix annotate` shows, but for the one below the threshold that it shows of a
-    photo without better ones. A tag that the photo has, or that you rejected, is never added; photos themselves are not touched, but by --embed. digiKam, darktable, Lightroom (raw files),
-    Immich and PhotoPrism read sidecars. `tagmix undo` takes a run back. An interrupted run goes on with the
-    same command; photos that are done are skipped. Photos with problems are listed on stderr, the exit status
-    is 1, and all others are tagged.
+    photo without better ones. A tag that the photo has, or that you rejected, is never added; photos
+    themselves are not touched, but by --embed. digiKam, darktable, Lightroom (raw files), Immich and
+    PhotoPrism read sidecars. `tagmix undo` takes a run back. An interrupted run goes on with the same
+    command; photos that are done are skipped. Photos with problems are listed on stderr, the exit status is
+    1, and all others are tagged.
 
     \b
     Examples:

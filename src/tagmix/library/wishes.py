@@ -28,11 +28,11 @@ TOLERANCE = 0.005
 class Wishes:
     """Which tags are wanted, and where they go.
 
-    By default the tags above the model's threshold: less than `annotate` shows of a photo that has none. ``precision``: as many as possible of which this share is
-    expected to be right; ``top``: this many; ``min_probability``: those at least as probable, instead of
-    the threshold or in addition to the others. ``only_untagged`` leaves photos alone that have a tag.
-    ``regions`` is "iptc", "mwg" or "none"; without ``sidecars`` tags go into the catalogue alone,
-    with ``embed`` into JPEGs themselves that have no sidecar, by exiftool.
+    By default the tags above the model's threshold: not the one below it that `annotate` shows of a photo
+    without better ones. ``precision``: as many as possible of which this share is expected to be right;
+    ``top``: this many; ``min_probability``: those at least as probable, instead of the threshold or in
+    addition to the others. ``only_untagged`` leaves photos alone that have a tag. ``regions`` is "iptc",
+    "mwg" or "none"; without ``sidecars`` tags go into the catalogue alone.
     """
 
     top: int | None = None

@@ -54,7 +54,7 @@ def test_a_configured_method_ranks_planted_tags_far_above_its_shuffled_control(n
 def test_every_learner_is_in_the_comparison():
     compared = {type(method_of(name, ("sift",)).learner) for name in METHODS}
     assert set(LEARNERS.values()) - compared == {RegionScorer}  # it is compared as ScorerZero
-    rivals = {type(method_of(name, ("sift",)).learner) for name in RIVALS}
+    rivals = {type(method_of(name, ("sift",)).learner) for name in RIVALS if name != "ContextEMM_expected"}
     assert rivals == {
         AlwaysNone,
         ScorerZero,
@@ -65,6 +65,15 @@ def test_every_learner_is_in_the_comparison():
         Stack,
     }
     assert compared - set(LEARNERS.values()) == {Frequency, CalibratedEMM, BalancedContextEMM} | rivals
+
+
+def test_expected_tags_are_compared_with_everything_else_as_by_default():
+    default, expected = (
+        method_of(name, ("sift",)).learner.get_params() for name in ("ContextEMM", "ContextEMM_expected")
+    )
+    assert {name: own for name, own in expected.items() if own != default[name]} == {
+        "context": ("kernel", "expected")
+    }
 
 
 def test_a_new_learner_takes_part_by_its_line_in_the_registry():

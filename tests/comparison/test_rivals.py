@@ -253,4 +253,5 @@ def test_rivals_read_regions_and_pictures(train):
         "AlwaysNone": every[:2], "ScorerZero": every[:2],
         "MaxPoolingZero": every[:2], "CAM": every,
         "KernelRidge_calibrated": every, "KernelRidge_balanced": every, "Stack": every,
+        "ContextEMM_expected": every,
     }  # fmt: skip

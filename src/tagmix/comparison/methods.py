@@ -20,7 +20,7 @@ from tagmix.comparison.stacks import BalancedKernelRidge, CalibratedKernelRidge,
 from tagmix.evaluation.folds import picture_folds
 from tagmix.evaluation.search import SearchResult, Setting, coordinate_search
 from tagmix.evaluation.selection import cross_validated
-from tagmix.learners import EMM, LEARNERS, RegionScorer
+from tagmix.learners import EMM, LEARNERS, ContextEMM, RegionScorer
 from tagmix.learners.inputs import useful_pictures
 
 # The most training pictures and tags (the most frequent) that settings are chosen on.
@@ -116,6 +116,7 @@ _FORMS: dict[str, Maker] = {
 }
 # Rivals in the open world (study ``openworld``), where regions may be none of the tags.
 RIVALS: dict[str, Maker] = {
+    "ContextEMM_expected": _method(ContextEMM(context=("kernel", "expected")), {}),
     "AlwaysNone": _method(AlwaysNone(), {}),
     "ScorerZero": _method(ScorerZero(), {}),
     "MaxPoolingZero": _method(MaxPoolingZero(), {}),

@@ -25,9 +25,17 @@ FOLDS = 3  # of the odd pictures
 HALF = 0.5  # the share of training tags that is dropped
 POINTS: dict[str, dict[str, Any]] = {"objects": {"objects": True}, "half": {"objects": True, "dropped": HALF}}
 MSRC, ODD = "msrc_v2", "msrc_v2_odd"
-PICTURES = ("ContextEMM", "KernelRidge", "KernelRidge_calibrated", "Stack", "frequency")
+PICTURES = (
+    "ContextEMM",
+    "ContextEMM_expected",
+    "KernelRidge",
+    "KernelRidge_calibrated",
+    "Stack",
+    "frequency",
+)
 REGIONS = (
     "ContextEMM",
+    "ContextEMM_expected",
     "KernelRidge",
     "KernelRidge_calibrated",
     "Stack",

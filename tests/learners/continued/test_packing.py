@@ -15,11 +15,13 @@ from tagmix.learners.continued.update import update
 from tagmix.learners.continued.verdicts import Correction
 from tagmix.learners.serialise import DAMAGE
 
+EXPECTED = ("kernel", "expected")
+
 
 @cache
-def start(kind):
+def start(kind, context="kernel"):
     bags = with_verdicts(album(40, kind))
-    return bags, *learnt(bags)
+    return bags, *learnt(bags, context=context)
 
 
 def stored(path, memory):
@@ -29,9 +31,11 @@ def stored(path, memory):
     return contents.fields, contents.arrays
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_memory_that_was_stored_learns_as_the_one_that_was_not(kind, tmp_path):
-    bags, model, memory = start(kind)
+@pytest.mark.parametrize(
+    ("kind", "context"), [*((kind, "kernel") for kind in KINDS), ("embeddings", EXPECTED)]
+)
+def test_a_memory_that_was_stored_learns_as_the_one_that_was_not(kind, context, tmp_path):
+    bags, model, memory = start(kind, context)
     model.save(tmp_path / "m")
     again = load(tmp_path / "m")
     other = unpacked(*stored(tmp_path / "t", memory), again)
@@ -62,9 +66,11 @@ def refused(fields, arrays, model):
     return False
 
 
-@pytest.mark.parametrize("kind", ["words", "embeddings"])
-def test_an_array_of_another_shape_type_or_range_is_refused(kind):
-    _, model, memory = start(kind)
+@pytest.mark.parametrize(
+    ("kind", "context"), [("words", "kernel"), ("embeddings", "kernel"), ("words", EXPECTED)]
+)
+def test_an_array_of_another_shape_type_or_range_is_refused(kind, context):
+    _, model, memory = start(kind, context)
     fields, arrays = packed(memory)
     assert not refused(fields, arrays, model)
     free = {"prints", "ids"}
@@ -82,6 +88,11 @@ def test_an_array_of_another_shape_type_or_range_is_refused(kind):
         assert refused(fields, {**arrays, name: broken}, model), name
     assert refused(fields, {**arrays, "more": np.ones(1)}, model)
     assert refused(fields, {name: array for name, array in arrays.items() if name != "held"}, model)
+
+
+@pytest.mark.parametrize(("one", "other"), [("kernel", EXPECTED), (EXPECTED, "kernel")])
+def test_the_memory_of_a_model_with_another_context_is_refused(one, other):
+    assert refused(*packed(start("words", one)[2]), start("words", other)[1])
 
 
 def test_the_memory_of_a_larger_model_is_refused():

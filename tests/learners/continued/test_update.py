@@ -25,13 +25,17 @@ from tagmix.learners.continued.update import extended_folds, refit, update
 from tagmix.learners.continued.verdicts import Correction, codes_of
 
 EXACT = 1e-9
+EXPECTED = ("kernel", "expected")
+CASES = (*((kind, "kernel") for kind in KINDS), ("words", EXPECTED), ("embeddings", EXPECTED))
+# What does not depend on the views is tested on embeddings alone.
+CONTEXTS = ("kernel", EXPECTED)
 
 
 @cache
-def start(kind, verdicts=False):
+def start(kind, verdicts=False, context="kernel"):
     bags = album(72, kind)
     bags = with_verdicts(bags) if verdicts else bags
-    return bags, *learnt(bags)
+    return bags, *learnt(bags, context=context)
 
 
 def stripped(memory):
@@ -57,9 +61,13 @@ def differences(after, bags, kind):
     found = {name: np.abs(one[name] - other[name]).max() for name in one}
     found["accuracy"] = abs(after.model.accuracy_ - again.model.accuracy_)
     found["frequency"] = abs(after.model.frequency_accuracy_ - again.model.frequency_accuracy_)
-    found["leverages"] = np.abs(
-        after.model.prior_.experts[0].leverages_ - again.model.prior_.experts[0].leverages_
-    ).max()
+    experts = zip(after.model.prior_.experts, again.model.prior_.experts, strict=True)
+    for one, other in experts:
+        name = type(one).__name__
+        found |= {
+            f"{part} of {name}": np.abs(getattr(one, part) - getattr(other, part)).max()
+            for part in ("leverages_", "coefficients_")
+        }
     return found
 
 
@@ -75,9 +83,9 @@ def corrections(bags, n=6, seed=1):
 
 
 @pytest.mark.parametrize("verdicts", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-def test_corrected_tags_equal_a_refit(kind, verdicts):
-    bags, model, memory = start(kind, verdicts)
+@pytest.mark.parametrize(("kind", "context"), CASES)
+def test_corrected_tags_equal_a_refit(kind, context, verdicts):
+    bags, model, memory = start(kind, verdicts, context)
     after = update(model, memory, corrections(bags))
     assert 1 <= len(after.touched) <= 3
     assert max(differences(after, bags, kind).values()) < EXACT
@@ -85,10 +93,10 @@ def test_corrected_tags_equal_a_refit(kind, verdicts):
     assert np.abs(everything(after.model, album(30, kind, seed=5))["marginals"] - before).max() > 1e-3
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "context"), CASES)
 @pytest.mark.parametrize("verdict", ["yes", "no", "unknown"])
-def test_one_verdict_of_each_sort_equals_a_refit(kind, verdict):
-    bags, model, memory = start(kind)
+def test_one_verdict_of_each_sort_equals_a_refit(kind, context, verdict):
+    bags, model, memory = start(kind, context=context)
     pictures = np.flatnonzero(memory.codes[:, 2] == (verdict == "no"))[:5]
     after = update(model, memory, [Correction(bags.ids[n], "tag2", verdict) for n in pictures])
     assert after.touched.tolist() == [2]
@@ -96,9 +104,9 @@ def test_one_verdict_of_each_sort_equals_a_refit(kind, verdict):
 
 
 @pytest.mark.parametrize("verdicts", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-def test_new_pictures_and_their_duplicates_equal_a_refit(kind, verdicts):
-    bags, model, memory = start(kind)
+@pytest.mark.parametrize(("kind", "context"), CASES)
+def test_new_pictures_and_their_duplicates_equal_a_refit(kind, context, verdicts):
+    bags, model, memory = start(kind, context=context)
     new = album(17, kind, seed=3)
     twins = bags[:2]
     twins = Bags(twins.views, twins.offsets, twins.tags, ids=["twin a", "twin b"], pictures=twins.pictures)
@@ -113,8 +121,9 @@ def test_new_pictures_spread_over_the_folds():
     assert extended_folds(np.array([0, 1]), np.arange(7)).tolist() == [0, 1, 0, 1, 0, 1, 0]
 
 
-def test_ten_updates_in_a_row_do_not_drift():
-    bags, model, memory = start("embeddings")
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_ten_updates_in_a_row_do_not_drift(context):
+    bags, model, memory = start("embeddings", context=context)
     after = update(model, memory)
     for step in range(10):
         new = None if step % 3 else album(4, "embeddings", seed=20 + step)
@@ -123,8 +132,9 @@ def test_ten_updates_in_a_row_do_not_drift():
     assert max(differences(after, bags, "embeddings").values()) < EXACT
 
 
-def test_the_order_of_updates_does_not_matter():
-    bags, model, memory = start("embeddings")
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_the_order_of_updates_does_not_matter(context):
+    bags, model, memory = start("embeddings", context=context)
     said, new = corrections(bags), album(9, "embeddings", seed=3)
     one = update(model, memory, said, new)
     first = update(model, memory, (), new)
@@ -134,8 +144,9 @@ def test_the_order_of_updates_does_not_matter():
     assert max(np.abs(a - b).max() for a, b in pairs) < EXACT
 
 
-def test_a_correction_that_is_taken_back_leaves_the_model_as_it_was():
-    bags, model, memory = start("embeddings")
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_a_correction_that_is_taken_back_leaves_the_model_as_it_was(context):
+    bags, model, memory = start("embeddings", context=context)
     row = int(np.flatnonzero(memory.codes[:, 1] == 1)[0])
     there = update(model, memory, [Correction(bags.ids[row], "tag1", "no")])
     back = update(there.model, there.memory, [Correction(bags.ids[row], "tag1", "yes")])
@@ -176,18 +187,28 @@ def test_a_column_that_is_not_solved_again_is_found(monkeypatch, part, broken):
     assert max(differences(after, bags, "embeddings").values()) > 1e-6
 
 
-def test_remembering_moves_no_probability_by_more_than_rounding():
+def test_an_expert_of_expected_tags_that_keeps_those_of_then_is_found(monkeypatch):
+    bags, model, memory = start("embeddings", context=EXPECTED)
+    monkeypatch.setattr("tagmix.learners.continued.assemble._expecting", lambda expert, first, codes: expert)
+    after = update(model, memory, corrections(bags))
+    monkeypatch.undo()
+    assert max(differences(after, bags, "embeddings").values()) > 1e-6
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_remembering_moves_no_probability_by_more_than_rounding(context):
     bags = album(72, "embeddings")
-    plain = ContextEMM(tol=1e-3).fit(bags)
+    plain = ContextEMM(context=context, tol=1e-3).fit(bags)
     unseen = album(30, "embeddings", seed=5)
-    model = start("embeddings")[1]
+    model = start("embeddings", context=context)[1]
     assert (
         np.abs(everything(plain, unseen)["marginals"] - everything(model, unseen)["marginals"]).max() < 1e-3
     )
 
 
-def test_the_pictures_that_changed_are_those_whose_shown_tags_are_others():
-    bags, model, memory = start("embeddings")
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_the_pictures_that_changed_are_those_whose_shown_tags_are_others(context):
+    bags, model, memory = start("embeddings", context=context)
     said = [Correction(name, "tag0", "no") for name in bags.ids[:40] if bags.ids.index(name) % 2]
     after = update(model, memory, said)
     one, other = (own.predict(bags) for own in (model, after.model))

@@ -54,7 +54,7 @@ class ExpectedTags(KernelRidge):
         """Learn from what the other experts say of training pictures; return left-out scores of these."""
         logits = cross_fitted(told.features, told.y, told.folds, told.known)
         self.first_pool_ = fit_tag_logistic(told.features, told.y, told.known)
-        own = _described(logits, told.bags)
+        own = described(logits, told.bags)
         self.fit(own)
         return self.left_out_scores(own, np.arange(len(own)), told.groups)
 
@@ -64,7 +64,7 @@ class ExpectedTags(KernelRidge):
 
     def bags_of(self, features: Sequence[Floats]) -> Bags:
         """Return pictures described by π₁, from what a pool reads of the other experts and the scorer."""
-        return _described(self.first_pool_.logits(features))
+        return described(self.first_pool_.logits(features))
 
     def _search(self, reference: ReferenceSet, tags: Tagging, rows: Ints) -> tuple[Floats, float]:
         """Return the weight and the ridge, which are fixed."""
@@ -74,8 +74,8 @@ class ExpectedTags(KernelRidge):
         return [ridge]
 
 
-def _described(logits: Floats, like: Bags | None = None) -> Bags:
-    """Return pictures of one region, √π₁; with the tags of other bags, if given."""
+def described(logits: Floats, like: Bags | None = None) -> Bags:
+    """Return pictures by logit π₁, of one region, √π₁; with the tags of other bags, if given."""
     own = Bags({VIEW: np.sqrt(expit(logits))}, np.arange(len(logits) + 1))
     if like is None:
         return own

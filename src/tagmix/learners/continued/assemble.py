@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from scipy.special import expit
@@ -10,12 +11,13 @@ from tagmix.arrays import Floats
 from tagmix.evaluation.folds import groups_of
 from tagmix.evaluation.metrics import default_k, top_k_accuracy
 from tagmix.learners.calibrate import Calibration
+from tagmix.learners.context.expected import ExpectedTags, described
 from tagmix.learners.context.prior import ContextPrior, frequency_accuracy, pool_features
 from tagmix.learners.context_emm import ContextEMM
-from tagmix.learners.continued.biases import fitted
-from tagmix.learners.continued.memory import Memory, checked_ridge
+from tagmix.learners.continued.biases import Fitted, fitted
+from tagmix.learners.continued.memory import Memory, checked_ridge, expected_of
 from tagmix.learners.continued.mixture import moved
-from tagmix.learners.continued.ridge import Ridge
+from tagmix.learners.continued.ridge import Ridge, solved_again
 from tagmix.learners.continued.verdicts import Codes, labelled, targets
 from tagmix.learners.pictures.kernel_ridge import KernelRidge
 from tagmix.learners.quality import quality_of
@@ -29,13 +31,19 @@ def assembled(model: ContextEMM, memory: Memory, ridge: Ridge) -> ContextEMM:
     bags, y = labelled(memory.codes, names), targets(memory.codes)
     rows, groups = np.arange(len(memory.ids)), groups_of(memory.ids, memory.prints)
     left_out = ridge.learner.left_out_scores(bags, rows, groups)
-    pool = fitted(chosen.pool, pool_features([left_out], memory.held), y, memory.folds)
+    experts: list[KernelRidge] = [ridge.learner]
+    scores = [left_out]
+    for expert in expected_of(model):
+        first = fitted(chosen.first, pool_features(scores, memory.held), y, memory.folds)
+        experts.append(_expecting(expert, first, memory.codes))
+        scores.append(experts[-1].left_out_scores(bags, rows, groups))
+    pool = fitted(chosen.pool, pool_features(scores, memory.held), y, memory.folds)
     calibration = fitted(chosen.calibration, [pool.logits], y, memory.halves)
     p, thresholds = expit(calibration.logits), model.calibration_.thresholds
     made = copy(model)
     scorer = copy(model.prior_.scorer)
     scorer.weights_ = _in_full(memory.weights[0], chosen.axes)
-    made.prior_ = ContextPrior((ridge.learner,), scorer, pool.logistic)
+    made.prior_ = ContextPrior(tuple(experts), scorer, pool.logistic)
     made.regions_ = replace(moved(chosen.regions, chosen.sums, memory.sums), scorer=scorer)
     made.calibration_ = Calibration(
         calibration.logistic,
@@ -50,6 +58,13 @@ def assembled(model: ContextEMM, memory: Memory, ridge: Ridge) -> ContextEMM:
     return made
 
 
+def _expecting(expert: ExpectedTags, first: Fitted, codes: Codes) -> ExpectedTags:
+    """Return the expert that knows pictures by what this first pool expects of them; its scale was chosen."""
+    made = copy(expert)
+    made.first_pool_ = first.logistic
+    return cast(ExpectedTags, solved_again(made, described(first.logits).views, codes).learner)
+
+
 def _in_full(weights: Floats, axes: Floats | None) -> Floats:
     return weights if axes is None else np.vstack([axes @ weights[:-1], weights[-1:]])
 
@@ -57,8 +72,11 @@ def _in_full(weights: Floats, axes: Floats | None) -> Floats:
 def shown_of_training(model: ContextEMM, memory: Memory) -> Floats:
     """Return the tags that the model shows of its training pictures, pictures × tags."""
     ridge = checked_ridge(model, len(memory.ids))
-    imputed = ridge_fitted(ridge, memory.codes)
-    logits = model.prior_.pool.logits(pool_features([imputed], memory.pooled))
+    scores = [ridge_fitted(ridge, memory.codes)]
+    for expert in expected_of(model):
+        own = expert.bags_of(pool_features(scores, memory.pooled))
+        scores.append(expert.decision_scores(own))
+    logits = model.prior_.pool.logits(pool_features(scores, memory.pooled))
     return model.calibration_.shown(model.calibration_.probabilities([logits])).astype(np.float64)
 
 

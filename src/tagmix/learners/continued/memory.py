@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from tagmix.arrays import Floats, Ints
 from tagmix.errors import ParameterError
+from tagmix.learners.context.expected import ExpectedTags
 from tagmix.learners.context_emm import ContextEMM
 from tagmix.learners.continued.biases import Shared
 from tagmix.learners.continued.columns import Columns
@@ -18,8 +19,8 @@ class Chosen(NamedTuple):
     """What ``fit`` chose for all tags together, and where its columns and its mixture ended.
 
     ``columns`` are those of the scorer and of the scorers of folds along ``axes`` (None: words); ``pool`` and
-    ``calibration`` the shared parts; ``powers`` those of the rare-tag weights; ``regions`` the mixture, and
-    ``sums`` its statistics.
+    ``calibration`` the shared parts; ``first`` those of the pool that ``ExpectedTags`` reads, empty without
+    it; ``powers`` those of the rare-tag weights; ``regions`` the mixture, and ``sums`` its statistics.
     """
 
     axes: Floats | None
@@ -29,6 +30,7 @@ class Chosen(NamedTuple):
     powers: tuple[float, float]
     regions: RegionModel
     sums: Sums
+    first: list[Shared]
 
 
 class Memory(NamedTuple):
@@ -56,16 +58,22 @@ class Memory(NamedTuple):
 
 def checked_ridge(model: ContextEMM, n_pictures: int) -> KernelRidge:
     """Return the expert of a model that can learn on from so many pictures, or raise ParameterError."""
-    experts = model.prior_.experts
-    if len(experts) != 1 or type(experts[0]) is not KernelRidge:
+    first, *further = model.prior_.experts
+    if type(first) is not KernelRidge or [type(one) for one in further] not in ([], [ExpectedTags]):
         raise ParameterError(
-            'learning on needs the context "kernel", this model has another: train again instead, or with '
-            "the default context."
+            'learning on needs the context "kernel" or ("kernel", "expected"), this model has another: train '
+            "again instead, or with the default context."
         )
-    most = experts[0].max_landmarks
-    if n_pictures > most or len(experts[0].coefficients_) < len(experts[0].leverages_):
+    both = (first, *expected_of(model))
+    most = min(one.max_landmarks for one in both)
+    if n_pictures > most or any(len(one.coefficients_) < len(one.leverages_) for one in both):
         raise ParameterError(
             f"learning on is exact up to {most:,} pictures (max_landmarks), got {n_pictures:,}: train again "
             "instead."
         )
-    return experts[0]
+    return first
+
+
+def expected_of(model: ContextEMM) -> tuple[ExpectedTags, ...]:
+    """Return the expert of a model that reads what the others expect, if it has one."""
+    return tuple(one for one in model.prior_.experts if isinstance(one, ExpectedTags))

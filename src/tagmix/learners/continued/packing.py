@@ -12,7 +12,7 @@ from tagmix.learners.context_emm import ContextEMM
 from tagmix.learners.continued.biases import Shared
 from tagmix.learners.continued.columns import Columns
 from tagmix.learners.continued.instances import Kept
-from tagmix.learners.continued.memory import Chosen, Memory, checked_ridge
+from tagmix.learners.continued.memory import Chosen, Memory, checked_ridge, expected_of
 from tagmix.learners.continued.mixture import Regions, Sums
 from tagmix.learners.continued.verdicts import UNKNOWN
 from tagmix.learners.schema import LARGEST, Arrays
@@ -44,7 +44,7 @@ def packed(memory: Memory) -> tuple[dict[str, Any], Arrays]:
     for i, name in enumerate(names):
         arrays |= {f"sums.{i}": memory.sums[name], f"sums.fit.{i}": chosen.sums[name]}
     fields["mixture"] = REGION_MODEL.pack(chosen.regions, "mixture", arrays)
-    for what, shared in (("pool", chosen.pool), ("calibration", chosen.calibration)):
+    for what, shared in (("pool", chosen.pool), ("calibration", chosen.calibration), ("first", chosen.first)):
         fields[what] = [_pack_shared(f"{what}.{i}", own, arrays) for i, own in enumerate(shared)]
     return fields, arrays
 
@@ -119,7 +119,12 @@ class _Reader:
         columns = Columns(
             self._floats("columns.weights", shape), self._floats("columns.tilts", shape), medians
         )
-        pool, calibration = self._shared("pool", 3, shape[0]), self._shared("calibration", 1, 3)
+        n_expected = len(expected_of(self.model))
+        pool, calibration = (
+            self._shared("pool", 3 + 2 * n_expected, shape[0]),
+            self._shared("calibration", 1, 3),
+        )
+        first = self._shared("first", 3, shape[0]) if n_expected else []
         a, b = (float(power) for power in self.fields["powers"])
         if not (abs(a) <= 10 and abs(b) <= 10):
             raise ValueError(f"powers must be at most 10, got {a}, {b}")
@@ -128,7 +133,7 @@ class _Reader:
             name: self._floats(f"sums.fit.{i}", own.empty_statistics().shape)
             for i, (name, own) in enumerate(regions.instances.items())
         }
-        return Chosen(axes, columns, pool, calibration, (a, b), regions, sums)
+        return Chosen(axes, columns, pool, calibration, (a, b), regions, sums, first)
 
     def _mixture(self) -> Any:
         sizes = {f"width {view}": width for view, width in self.model.widths_.items()} | {"tags": self.n_tags}

@@ -15,7 +15,7 @@ from tagmix.learners.continued.assemble import assembled
 from tagmix.learners.continued.biases import Shared, all_shared, fitted
 from tagmix.learners.continued.columns import Columns, Losses, gradients, scores
 from tagmix.learners.continued.instances import Kept
-from tagmix.learners.continued.memory import Chosen, Memory, checked_ridge
+from tagmix.learners.continued.memory import Chosen, Memory, checked_ridge, expected_of
 from tagmix.learners.continued.mixture import Regions, statistics
 from tagmix.learners.continued.ridge import solved_again
 from tagmix.learners.continued.verdicts import codes_of, given, targets
@@ -46,7 +46,8 @@ def remember(model: ContextEMM, learnt: Learnt) -> tuple[ContextEMM, Memory]:
     held, pooled = scores(losses, columns.weights)
     halves = fold_numbers(grouped_folds(training.groups, CALIBRATION_FOLDS, seed), len(bags))
     sums = statistics(regions, kept, codes, model.regions_, columns.weights[0], model.settings_)
-    chosen = Chosen(axes, columns, *_shared(learnt, folds, halves), model.regions_, sums)
+    first = _first(learnt, folds) if expected_of(model) else []
+    chosen = Chosen(axes, columns, *_shared(learnt, folds, halves), model.regions_, sums, first)
     ridge = solved_again(chosen_ridge, chosen_ridge.reference_, codes)
     memory = Memory(
         chosen, bags.ids, tuple(prints_of(bags)), codes, folds, halves, ridge.factor, kept, regions,
@@ -64,6 +65,12 @@ def _shared(
     calibration = all_shared([training.logits], own, halves)
     p = expit(fitted(calibration, [training.logits], own, halves).logits)
     return pool, calibration, rare_tag_powers(p, own.y, learnt.seed, own.known)
+
+
+def _first(learnt: Learnt, folds: Ints) -> list[Shared]:
+    """Return what all tags share in the pool of kernel ridge and scorer, which ``ExpectedTags`` reads."""
+    *experts, scorer = learnt.of_training.features
+    return all_shared([*experts[:-2], scorer], targets(codes_of(learnt.bags)), folds)
 
 
 def fold_numbers(folds: Sequence[Fold], n_pictures: int) -> Ints:

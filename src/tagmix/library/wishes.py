@@ -32,7 +32,8 @@ class Wishes:
     without better ones. ``precision``: as many as possible of which this share is expected to be right;
     ``top``: this many; ``min_probability``: those at least as probable, instead of the threshold or in
     addition to the others. ``only_untagged`` leaves photos alone that have a tag. ``regions`` is "iptc",
-    "mwg" or "none"; without ``sidecars`` tags go into the catalogue alone.
+    "mwg" or "none"; without ``sidecars`` tags go into the catalogue alone, with ``embed`` into JPEGs
+    themselves that have no sidecar, by exiftool.
     """
 
     top: int | None = None

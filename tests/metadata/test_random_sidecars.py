@@ -59,6 +59,8 @@ def edited(raw: bytes, rng: random.Random, human: dict[str, list[str]], ours: tu
     """Return the sidecar after another program, or a human in it, and note the human's keywords."""
     kind = rng.choice(["rewritten", "added", "removed", "added and rewritten"])
     if kind == "removed" and ours:
+        for field in fields_of(human, ours[0]):  # the human's own keyword of the same last level goes, too
+            human[field].remove(keyword(field, ours[0]))
         return without_keyword(raw, ours[0])
     if kind.startswith("added"):
         tag = rng.choice(["Trips|Rome", "holiday", "Trips|Berlin"])
@@ -69,6 +71,10 @@ def edited(raw: bytes, rng: random.Random, human: dict[str, list[str]], ours: tu
                 human[field].append(keyword(field, tag))
         raw = with_keyword(raw, tag, fields)
     return raw if kind == "added" else rewritten(raw, rng)
+
+
+def fields_of(human: dict[str, list[str]], tag: str) -> list[str]:
+    return [field for field in KEYWORDS if keyword(field, tag) in human[field]]
 
 
 @pytest.mark.parametrize("part", range(PARTS))

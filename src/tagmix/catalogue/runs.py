@@ -9,7 +9,7 @@ then ``removed``, ``finish_undo``.
 import json
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from tagmix.catalogue.labels import HUMAN, Labels
@@ -191,6 +191,24 @@ class Runs:
         confirmed = {tag for (tag,) in self._store.rows(sql, (row[0], HUMAN))}
         kept = tuple(tag for tag in tags if self._tags.number_if_any(tag) in confirmed)
         return Entry(row[0], place_text(row[1]), row[2], tags, kept, bool(row[4]))
+
+    def rejected(self) -> tuple[PhotoId, ...]:
+        """Return the photos for whose sidecars runs still own tags that a human rejected since."""
+        sql = """SELECT entry.photo, tags, name FROM entry JOIN said ON said.photo = entry.photo
+            JOIN tag ON tag.id = said.tag
+            WHERE state = 'written' AND tags != '[]' AND source = ? AND value = 0 ORDER BY entry.photo"""
+        found = ((row[0], _parsed(row[1]), row[2]) for row in self._store.rows(sql, (HUMAN,)))
+        return tuple(dict.fromkeys(photo for photo, tags, no in found if self._tags.standing_for({no}, tags)))
+
+    def disown(self, photo: PhotoId, rejected: Collection[str]) -> None:
+        """Record that the sidecar of a photo has none of these tags of runs any more."""
+        with self._store.writing():
+            sql = "SELECT run, tags FROM entry WHERE photo = ? AND state = 'written'"
+            for run, text in self._store.rows(sql, (photo,)):
+                gone = self._tags.standing_for(rejected, tags := _parsed(text))
+                left = json.dumps([tag for tag in tags if tag not in gone])
+                sql = "UPDATE entry SET tags = ? WHERE run = ? AND photo = ?"
+                self._store.write(sql, (left, run, photo))
 
     def adopt(self, name: str, model: str, photo: PhotoId, tags: Mapping[str, float | None]) -> None:
         """Record what a sidecar says that a run wrote, if the catalogue does not know: it may have been lost.

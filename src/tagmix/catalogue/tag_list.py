@@ -1,6 +1,7 @@
 """Lists of tags: with counts, synonyms and tags above, and those that may mean the same."""
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +59,10 @@ class TagList:
         they mean must not depend on the tags of other photos.
         """
         return self._tags.resolve(name, exact=exact)
+
+    def standing_for(self, tags: Collection[str], names: Iterable[str]) -> frozenset[str]:
+        """Return those of the names that stand for one of some tags, as keywords of files are understood."""
+        return self._tags.standing_for(tags, names)
 
     def all(self) -> tuple[str, ...]:
         """Return all tags in the order of their names."""

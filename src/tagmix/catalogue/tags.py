@@ -1,6 +1,6 @@
 """Tags of a catalogue: names, synonyms and the tags above them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from tagmix.catalogue.store import Store
 from tagmix.errors import CatalogueError, printable
@@ -109,6 +109,15 @@ class Tags:
     def forget(self) -> None:
         """Forget which tags are above others: that changed."""
         self._above.clear()
+
+    def standing_for(self, tags: Collection[str], names: Iterable[str]) -> frozenset[str]:
+        """Return those of the names that stand for one of some tags."""
+        found = set()
+        for name in names:
+            number = self.number_if_any(name)
+            if (name if number is None else self.name_of(number)) in tags:
+                found.add(name)
+        return frozenset(found)
 
     def name_of(self, tag: int) -> str:
         """Return the name of a tag by its number."""

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tagmix.catalogue import Catalogue, PhotoId
+from tagmix.catalogue import Catalogue, PhotoId, file_digest, relative_place
+from tagmix.catalogue.hashing import stamp_of
 from tagmix.errors import MetadataError, printable
 from tagmix.metadata.embedded import embedded
 from tagmix.metadata.held import held_in, held_inside
@@ -66,6 +67,13 @@ def taken_out(photo: Path) -> frozenset[str]:
 def record_of(photo: Path, run: str) -> Record | None:
     """Return the record of one run, or None."""
     return next((record for record in records_of(photo) if record.run == run), None)
+
+
+def note_now(catalogue: Catalogue, path: Path) -> None:
+    """Note a photo as its file is now: embedded tags made another one of it."""
+    if path.suffix.lower() in JPEG and (stamp := stamp_of(path)):
+        with contextlib.suppress(OSError):
+            catalogue.photos.note(relative_place(catalogue.root, path), file_digest(path), *stamp)
 
 
 def adopt(catalogue: Catalogue, photo: PhotoId, records: Iterable[Record]) -> None:

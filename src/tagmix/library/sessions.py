@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from tagmix.catalogue import Catalogue, Entry, PhotoId, Run, file_digest, relative_place
-from tagmix.catalogue.hashing import stamp_of
+from tagmix.catalogue import Catalogue, Entry, PhotoId, Run
 from tagmix.errors import CatalogueError, MetadataError
 from tagmix.library.events import RunFinished, RunStarted
-from tagmix.library.records import JPEG, record_of, records_inside
+from tagmix.library.records import note_now, record_of, records_inside
 from tagmix.metadata.embed import apply_embedding, plan_unembedding
 from tagmix.metadata.write import apply_change, plan_removal
 
@@ -123,13 +122,6 @@ def settle(catalogue: Catalogue, run: Run) -> int:
         elif path.exists():
             catalogue.runs.drop(run, entry.photo)
     return sum(entry.state != "planned" for entry in catalogue.runs.entries(run))
-
-
-def note_now(catalogue: Catalogue, path: Path) -> None:
-    """Note a photo as its file is now: embedded tags made another one of it."""
-    if path.suffix.lower() in JPEG and (stamp := stamp_of(path)):
-        with contextlib.suppress(OSError):
-            catalogue.photos.note(relative_place(catalogue.root, path), file_digest(path), *stamp)
 
 
 def remove_unfinished(folder: Path) -> None:

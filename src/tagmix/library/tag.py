@@ -15,6 +15,7 @@ from tagmix.images.describe import Progress
 from tagmix.images.sources import Problem
 from tagmix.library.decisions import Decide, Decision, Proposal, StopAsking
 from tagmix.library.events import RunFinished, Scanned, Skipped, TagEvent
+from tagmix.library.rejecting import complete
 from tagmix.library.scan import photos_below, scan_photos
 from tagmix.library.sessions import ASKED, Session
 from tagmix.library.wishes import Picked, Wishes, known_of, pick, region_tags, thresholds_of
@@ -64,7 +65,8 @@ def tag_in(
     progress: Progress | None = None,
 ) -> Iterator[TagEvent]:
     """Yield what becomes of photos as ``tag`` does, in a run that stays open."""
-    work = _Work(session, annotator, wishes, decide, progress)
+    rejected = frozenset() if dry else frozenset(session.catalogue.runs.rejected())
+    work = _Work(session, annotator, wishes, decide, progress, rejected)
     given = photos_below(session.catalogue.root) if photos is None else photos
     problems: set[Path] = set()
     jobs: list[Job] = []
@@ -100,6 +102,8 @@ class _Work(NamedTuple):
     wishes: Wishes
     decide: Decide | None
     progress: Progress | None
+    # Photos with tags that a human rejected and that could not be taken out of the sidecar then
+    rejected: frozenset[PhotoId]
 
     def jobs(self, scanned: Iterable[Scanned | Problem]) -> Iterator[Job | TagEvent]:
         """Yield jobs, and what becomes of the other photos; described in chunks, to bound the memory."""
@@ -119,6 +123,8 @@ class _Work(NamedTuple):
         yield from self._decided(waiting, finished)
 
     def _skipped(self, event: Scanned) -> Skipped | None:
+        if event.photo in self.rejected:
+            complete(self.session.catalogue, event.photo, event.path)
         if self.session.has(event.photo) or self.session.is_done(event.photo):
             return Skipped(event.path, "done before")
         if self.wishes.only_untagged and is_tagged(self.session.catalogue, event.photo):

@@ -10,8 +10,9 @@ from tagmix.errors import MetadataError
 from tagmix.images.sources import Problem
 from tagmix.library.decisions import Decision
 from tagmix.library.events import PhotoTagged, Skipped, TagEvent
-from tagmix.library.records import JPEG
-from tagmix.library.sessions import Session, note_now, release
+from tagmix.library.records import JPEG, note_now
+from tagmix.library.rejecting import reject
+from tagmix.library.sessions import Session, release
 from tagmix.library.wishes import Picked, Wishes
 from tagmix.metadata.embed import Embedding, apply_embedding, plan_embedding
 from tagmix.metadata.sidecars import sidecar_of
@@ -55,6 +56,9 @@ def write(session: Session, jobs: Sequence[Job], wishes: Wishes) -> Iterator[Tag
     run, catalogue = session.running, session.catalogue
 
     def plan(job: Job) -> _Planned:
+        problem = _rejected(session, job)
+        if problem is not None:
+            return _Planned(job, None, problem)
         return _plan(job, wishes, run.name, run.model, datetime.fromtimestamp(run.started, UTC))
 
     planned = [plan(job) for job in jobs]
@@ -87,6 +91,16 @@ def _plan(job: Job, wishes: Wishes, run: str, model: str, date: datetime) -> _Pl
     return _Planned(job, change if change.added else None)
 
 
+def _rejected(session: Session, job: Job) -> Problem | None:
+    """Reject what the human rejected, before anything is added; return what prevents that."""
+    try:
+        if job.decision.rejected:
+            reject(session.catalogue, job.photo, job.path, job.decision.rejected)
+    except MetadataError as error:
+        return Problem(job.path, str(error))
+    return None
+
+
 def _unless_done(session: Session, one: _Planned) -> _Planned:
     return _Planned(one.job, None, is_done=True) if session.is_done(one.job.photo) else one
 
@@ -95,8 +109,6 @@ def _record_plan(session: Session, run: Run, one: _Planned) -> None:
     catalogue, job = session.catalogue, one.job
     for tag in job.decision.accepted:
         catalogue.verdicts.set(job.photo, tag, "yes")
-    for tag in job.decision.rejected:
-        catalogue.verdicts.set(job.photo, tag, "no")
     likely = dict(job.picked.every)
     if one.change is not None:
         catalogue.runs.plan(run, job.photo, likely, one.added)

@@ -170,7 +170,7 @@ def _spliced(document: Document, arrays: list[Array], wanted: Wanted, record: Re
         added[MWG_LIST] = tuple(map(item_value, drawn))
         lenient = frozenset() if MWG_REGIONS in there else frozenset({_DIMENSIONS})
     for array in (*arrays, record_array(record)):
-        added[array.name] = tuple(item_value(_filled(item, "", "")) for item in array.items)
+        added[array.name] = tuple(item_value(filled(item, "", "")) for item in array.items)
         lines += _add(splicer, there.get(array.name), array)
     if lines:
         splicer.add_block(lines)
@@ -180,7 +180,7 @@ def _spliced(document: Document, arrays: list[Array], wanted: Wanted, record: Re
             "the sidecar cannot be given back byte by byte: write it again with another program"
         )
     after = parse_xmp(content.raw, "the new sidecar")
-    added[RUNS] = (item_value(_filled(record_array(record).items[0], content.undo, content.seal)),)
+    added[RUNS] = (item_value(filled(record_array(record).items[0], content.undo, content.seal)),)
     check_difference(document, after, added=added, removed={}, lenient=lenient)
     return content.raw
 
@@ -225,7 +225,7 @@ def _with_undo(splicer: Splicer) -> _Content:
     length = len(undo_text(splicer.document, edits))
 
     def with_(undo: str, seal: str) -> list[Edit]:
-        return [Edit(edit.start, edit.end, _filled(edit.text, undo, seal)) for edit in edits]
+        return [Edit(edit.start, edit.end, filled(edit.text, undo, seal)) for edit in edits]
 
     undo = undo_text(splicer.document, with_(" " * length, BLANK_SEAL))
     splicer.edits = with_(undo, BLANK_SEAL)
@@ -234,5 +234,6 @@ def _with_undo(splicer: Splicer) -> _Content:
     return _Content(splicer.result(), undo, seal)
 
 
-def _filled(text: str, undo: str, seal: str) -> str:
+def filled(text: str, undo: str, seal: str) -> str:
+    """Return the text of a record with its undo and its seal."""
     return text.replace(UNDO, undo).replace(SEAL, seal)

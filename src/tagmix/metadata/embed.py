@@ -21,7 +21,7 @@ from tagmix.images.jpeg import jpeg_segments
 from tagmix.metadata.addition import Written, write_into
 from tagmix.metadata.embedded import ADOBE, EXTENSION, embedded
 from tagmix.metadata.held import held_in_iptc
-from tagmix.metadata.removal import remove_from
+from tagmix.metadata.removal import remove_from, remove_tags_from
 from tagmix.metadata.write import Addition, label_of, wanted_of
 from tagmix.storage.atomic import read_limited, replace
 
@@ -66,6 +66,18 @@ def plan_unembedding(
     if before is None:
         return Embedding(path, None, None, _digest(content))
     written = remove_from(before, _inside(path), held_in_iptc(embedded(content).iptc), run, frozenset(keep))
+    return _embedding(path, content, before, written, added=False)
+
+
+def plan_tag_unembedding(photo: str | os.PathLike[str], tags: Collection[str]) -> Embedding:
+    """Return the change that takes out of a JPEG what tagmix wrote into it of these tags, in any run."""
+    path = Path(photo)
+    content = _content(path)
+    before = _packet(path, content)
+    if before is None:
+        return Embedding(path, None, None, _digest(content))
+    held = held_in_iptc(embedded(content).iptc)
+    written = remove_tags_from(before, _inside(path), held, frozenset(tags))
     return _embedding(path, content, before, written, added=False)
 
 

@@ -6,16 +6,17 @@ that the records name are removed, wherever another program has put them.
 
 from collections import defaultdict
 from collections.abc import Collection
+from typing import NamedTuple
 
-from tagmix.metadata.addition import Written
+from tagmix.metadata.addition import Written, filled
 from tagmix.metadata.held import Held, held_in
 from tagmix.metadata.names import FIELDS, Field
-from tagmix.metadata.provenance import RUNS, Record, record_elements, records_in
+from tagmix.metadata.provenance import RUNS, Record, record_array, record_elements, records_in
 from tagmix.metadata.rdf import ROOT, Property, Value, array_of, is_property, items_of, properties, value_of
 from tagmix.metadata.regions import MWG_REGIONS, check_of, id_of
 from tagmix.metadata.splice import Splicer
-from tagmix.metadata.unwinding import APPLIED, region_items, unwound
-from tagmix.metadata.verify import check_difference
+from tagmix.metadata.unwinding import APPLIED, Former, region_items, unwound
+from tagmix.metadata.verify import check_difference, item_value
 from tagmix.metadata.xmp import Document, Element, parse_xmp
 from tagmix.tag_names import SEPARATOR
 
@@ -30,11 +31,65 @@ def remove_from(raw: bytes, label: str, inside: Held, run: str | None, keep: Col
     if not ours:
         return Written(raw, ())
     names = dict.fromkeys(tag for record in ours for tag in record.names)
-    content: bytes | None = None
     former = None if any(tag in keep for tag in names) else unwound(raw, label, inside, {r.run for r in ours})
-    content = _removed(document, ours, inside, keep) if former is None else former.content
-    said = frozenset() if content is None else held_in(parse_xmp(content, label)).said
-    return Written(content, tuple(tag for tag in names if tag not in said))
+    if former is None:
+        parts = {one: _Part(one, None) if one in ours else _Part(None, one) for one in records_in(document)}
+        former = Former(_removed(document, parts, inside, keep))
+    return _written(former, label, names)
+
+
+def remove_tags_from(raw: bytes, label: str, inside: Held, tags: Collection[str]) -> Written:
+    """Return a sidecar without what any run wrote of these tags, and those of them that are gone.
+
+    All else that runs wrote stays theirs. The content is None if nothing is left of a file that we made.
+    """
+    document = parse_xmp(raw, label)
+    parts = {record: _parted(record, tags) for record in records_in(document)}
+    doomed = [part.gone for part in parts.values() if part.gone is not None]
+    if not doomed:
+        return Written(raw, ())
+    former = unwound(raw, label, inside, {record.run for record in doomed}, tags)
+    if former is None:
+        former = Former(_removed(document, parts, inside, ()))
+    names = dict.fromkeys(tag for record in doomed for tag in record.names if tag in tags)
+    return _written(former, label, names)
+
+
+def _written(former: Former, label: str, names: Collection[str]) -> Written:
+    """Return a content, with those of the names that it does not say."""
+    said = frozenset() if former.content is None else held_in(parse_xmp(former.content, label)).said
+    return Written(former.content, tuple(tag for tag in names if tag not in said))
+
+
+class _Part(NamedTuple):
+    """What goes of a record, and what stays; None: nothing."""
+
+    gone: Record | None
+    left: Record | None
+
+
+def _parted(record: Record, tags: Collection[str]) -> _Part:
+    """Return the part of a record that is about some tags, and the rest, which undoes no bytes any more."""
+    if not any(tag in tags for tag in (*record.names, *(note.tag for note in record.regions))):
+        return _Part(None, record)
+    names = tuple(one for one in record.tags if one[0] not in tags)
+    regions = tuple(note for note in record.regions if note.tag not in tags)
+    if not names and not regions:
+        return _Part(record, None)
+    keywords = tuple(
+        tuple(one for one in own if field.read(one) not in _only_said_by(field, tags, names))
+        for field, own in zip(FIELDS, record.keywords, strict=True)
+    )
+    left = record._replace(tags=names, keywords=keywords, regions=regions, before="", undo="", seal="")
+    notes = tuple(note for note in record.regions if note.tag in tags)
+    return _Part(record._replace(regions=notes), left)
+
+
+def _only_said_by(field: Field, tags: Collection[str], others: Collection[tuple[str, str]]) -> set[str]:
+    """Return what keywords of a field say for some tags, and for none of the others."""
+    return {field.read(field.write(tag)) for tag in tags} - {
+        field.read(field.write(tag)) for tag, _ in others
+    }
 
 
 class _Doomed:
@@ -87,32 +142,50 @@ def _between(document: Document, parent: Element) -> str:
     return "".join((*parts, document.text_of(place, max(place, parent.close))))
 
 
-def _removed(document: Document, ours: list[Record], inside: Held, keep: Collection[str]) -> bytes | None:
-    """Return the document without the entries of records, read again and compared."""
+def _removed(
+    document: Document, parts: dict[Record, _Part], inside: Held, keep: Collection[str]
+) -> bytes | None:
+    """Return the document without the entries of parts of records, read again and compared."""
     doomed = _Doomed()
-    _doom_keywords(document, ours, inside, keep, doomed)
+    ours = [part.gone for part in parts.values() if part.gone is not None]
+    others = [part.left for part in parts.values() if part.left is not None]
+    _doom_keywords(document, ours, others, inside, keep, doomed)
     notes = {note.id: note for record in ours for note in record.regions if note.tag not in keep}
     for name, item in region_items(document):
         value = value_of(item)
         note = notes.get(id_of(value))
         if note is not None and note.check == check_of(value):
             doomed.add(name, item, value)
-    runs = {record.run for record in ours}
-    for record, element in record_elements(document):
-        if record.run in runs:
-            doomed.add(RUNS, element)
-    content = _cut(document, doomed)
+    splicer, added = _renew_records(document, parts, doomed)
+    content = _cut(splicer, doomed)
     after = parse_xmp(content, "the new sidecar")
     is_mwg_gone = not any(one.name == MWG_REGIONS for one in properties(after))
     lenient = frozenset({f"{MWG_REGIONS} {APPLIED}"}) if is_mwg_gone else frozenset[str]()
-    check_difference(document, after, added={}, removed=doomed.values, lenient=lenient)
+    check_difference(document, after, added={RUNS: added}, removed=doomed.values, lenient=lenient)
     if any(record.created for record in ours) and not properties(after):
         return None
     return content
 
 
-def _cut(document: Document, doomed: _Doomed) -> bytes:
-    splicer = Splicer(document)
+def _renew_records(
+    document: Document, parts: dict[Record, _Part], doomed: _Doomed
+) -> tuple[Splicer, tuple[Value, ...]]:
+    """Remove records, or put what stays of them in their place; return the edits and what is new."""
+    splicer, added = Splicer(document), []
+    for record, element in record_elements(document):
+        part = parts[record]
+        if part.gone is not None and part.left is not None:
+            text = filled(record_array(part.left).items[0], "", "")
+            splicer.replace(element, text)
+            doomed.values[RUNS].append(value_of(element))
+            added.append(item_value(text))
+        elif part.gone is not None:
+            doomed.add(RUNS, element)
+    return splicer, tuple(added)
+
+
+def _cut(splicer: Splicer, doomed: _Doomed) -> bytes:
+    document = splicer.document
     for one in doomed.attributes:
         if one.attribute is not None:
             splicer.remove(*document.place_of(one.node, one.attribute))
@@ -123,10 +196,15 @@ def _cut(document: Document, doomed: _Doomed) -> bytes:
 
 
 def _doom_keywords(
-    document: Document, ours: list[Record], inside: Held, keep: Collection[str], doomed: _Doomed
+    document: Document,
+    ours: list[Record],
+    others: list[Record],
+    inside: Held,
+    keep: Collection[str],
+    doomed: _Doomed,
 ) -> None:
     """Find the keywords that only these records account for."""
-    meanings = dict(zip(FIELDS, _doomed_meanings(document, ours, inside, keep), strict=True))
+    meanings = dict(zip(FIELDS, _doomed_meanings(document, ours, others, inside, keep), strict=True))
     for one in properties(document):
         for field, wrong in meanings.items():
             if one.name == field.name:
@@ -147,11 +225,9 @@ def _doom_items(one: Property, field: Field, wrong: Collection[str], doomed: _Do
 
 
 def _doomed_meanings(
-    document: Document, ours: list[Record], inside: Held, keep: Collection[str]
+    document: Document, ours: list[Record], others: list[Record], inside: Held, keep: Collection[str]
 ) -> list[set[str]]:
     """Return, per field, the tags that its keywords to remove say."""
-    runs = {record.run for record in ours}
-    others = [record for record in records_in(document) if record.run not in runs]
     held = held_in(document)
     found = []
     for number, field in enumerate(FIELDS):

@@ -169,6 +169,10 @@ class Splicer:
                     return value
         return ""
 
+    def replace(self, element: Element, text: str) -> None:
+        """Put text in the place of an element, which must not be the root."""
+        self.edits.append(Edit(element.start, element.end, self._fitted(text, element.parent or element)))
+
     def remove(self, start: int, end: int) -> None:
         """Remove bytes."""
         self.edits.append(Edit(start, end, ""))

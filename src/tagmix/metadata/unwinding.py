@@ -30,10 +30,13 @@ class Former(NamedTuple):
     content: bytes | None
 
 
-def unwound(raw: bytes, label: str, inside: Held, runs: Collection[str]) -> Former | None:
+def unwound(
+    raw: bytes, label: str, inside: Held, runs: Collection[str], without: Collection[str] = ()
+) -> Former | None:
     """Take runs back from the last one on, byte by byte, and write those again that are to stay.
 
-    Return None if another program changed the file in between, or if more would go than the records name.
+    Where there are tags to do ``without``, all runs are written again, lacking these. Return None if another
+    program changed the file in between, or if more would go than the records name.
     """
     content: bytes | None = raw
     document = parse_xmp(raw, label)
@@ -45,8 +48,8 @@ def unwound(raw: bytes, label: str, inside: Held, runs: Collection[str]) -> Form
         former = _before(document, last, label, inside) if read <= MOST_READ else None
         if former is None:
             return None
-        if last.run not in runs:
-            again.append(_wanted_again(document, last))
+        if without or last.run not in runs:
+            again.append(_wanted_again(document, last, without))
         content = None if last.created else former.raw
         document = former
     for wanted in reversed(again):
@@ -85,16 +88,17 @@ def _is_ours(name: str, value: Value, last: Record, said: Collection[str]) -> bo
     return name in (RUNS, f"{MWG_REGIONS} {APPLIED}")
 
 
-def _wanted_again(document: Document, record: Record) -> Wanted:
-    """Return what a run wanted, its regions as the text they have now."""
-    notes = {note.id: note for note in record.regions}
+def _wanted_again(document: Document, record: Record, without: Collection[str]) -> Wanted:
+    """Return what a run wanted but some tags, its regions as the text they have now."""
+    notes = {note.id: note for note in record.regions if note.tag not in without}
     drawn, size = [], None
     for name, item in region_items(document):
         note = notes.get(id_of(value_of(item)))
         if note is not None:
             drawn.append(Drawn(note.id, note.tag, _neutral(document, item)))
             size = _size(document) if name == MWG_LIST else size
-    return Wanted(record.run, record.model, record.date, record.tags, tuple(drawn), size, record.software)
+    tags = tuple(one for one in record.tags if one[0] not in without)
+    return Wanted(record.run, record.model, record.date, tags, tuple(drawn), size, record.software)
 
 
 def _neutral(document: Document, item: Element) -> str:

@@ -19,7 +19,7 @@ from tagmix.metadata.addition import Wanted, Written, write_into
 from tagmix.metadata.held import Held, held_inside
 from tagmix.metadata.read import read_photo
 from tagmix.metadata.regions import Drawn, RegionTag, iptc_regions, mwg_regions
-from tagmix.metadata.removal import remove_from
+from tagmix.metadata.removal import remove_from, remove_tags_from
 from tagmix.metadata.sidecars import read_sidecar, sidecar_of
 from tagmix.storage.atomic import remove, replace
 from tagmix.tag_names import is_usable, normal_name
@@ -83,6 +83,20 @@ def plan_removal(photo: str | os.PathLike[str], run: str | None, *, keep: Collec
         return Change(path, sidecar, None, None)
     inside = held_inside(path) if path.is_file() else Held()
     written = remove_from(before, label_of(sidecar), inside, run, frozenset(keep))
+    return Change(path, sidecar, before, written.content, removed=written.tags)
+
+
+def plan_tag_removal(photo: str | os.PathLike[str], tags: Collection[str]) -> Change:
+    """Return the change that takes out what tagmix wrote of these tags, in any run: a human rejected them.
+
+    What anybody else wrote stays, also of these tags, and a later ``plan_removal`` still takes back the rest.
+    """
+    path = Path(photo)
+    sidecar, before = _current(path)
+    if before is None:
+        return Change(path, sidecar, None, None)
+    inside = held_inside(path) if path.is_file() else Held()
+    written = remove_tags_from(before, label_of(sidecar), inside, frozenset(tags))
     return Change(path, sidecar, before, written.content, removed=written.tags)
 
 
@@ -174,4 +188,13 @@ def label_of(path: Path) -> str:
     return printable(repr(path.name))
 
 
-__all__ = ["Addition", "Change", "RegionTag", "Written", "apply_change", "plan_addition", "plan_removal"]
+__all__ = [
+    "Addition",
+    "Change",
+    "RegionTag",
+    "Written",
+    "apply_change",
+    "plan_addition",
+    "plan_removal",
+    "plan_tag_removal",
+]

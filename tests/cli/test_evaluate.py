@@ -119,10 +119,8 @@ def test_a_stopped_run_keeps_its_records_and_goes_on_from_them(
     with monkeypatch.context() as patched:
         patched.setattr(running, "run_one", stopped)
         assert run(call) == 130
-    assert one_line_error(capsys) == (
-        "tagmix: stopped: nothing is half-written; what is finished is kept where there is a cache or an "
-        "--out folder, and the same command goes on from there"
-    )
+    said = one_line_error(capsys)
+    assert said == "tagmix: Interrupted. No partial files; run the same command to resume."
     before = stamps(tmp_path)
     assert len(before) == 1
     assert not (tmp_path / "index.html").exists()

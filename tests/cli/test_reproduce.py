@@ -273,7 +273,7 @@ def test_a_stopped_run_keeps_its_records_and_goes_on_from_them(
     with monkeypatch.context() as patched:
         patched.setattr(running, "run_one", stopped)
         assert run(call) == 130
-    assert lines(capsys.readouterr().err)[-1].startswith("tagmix: stopped")
+    assert lines(capsys.readouterr().err)[-1].startswith("tagmix: Interrupted.")
     before = stamps(tmp_path)
     assert len(before) == 1
     assert run(call) == 0

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.metadata.exiftool import exiftool, fields
-from tests.metadata.programs import PROGRAMS
 
 from tagmix.errors import MetadataError
 from tagmix.metadata import embed
 from tagmix.metadata.embed import apply_embedding, plan_embedding, plan_unembedding
 from tagmix.metadata.write import Addition, RegionTag
+from tests.metadata.exiftool import exiftool, fields
+from tests.metadata.programs import PROGRAMS
 
 RING = ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0))
 REGION = RegionTag("Things|boat", ((RING,),), (0, 0, 1, 1), 0.5)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.metadata.photos import xmp
 
 from tagmix.metadata import unwinding
 from tagmix.metadata.names import TAGMIX
@@ -15,6 +14,7 @@ from tagmix.metadata.provenance import BLANK_SEAL
 from tagmix.metadata.read import read_photo
 from tagmix.metadata.splice import digest
 from tagmix.metadata.write import Addition, apply_change, plan_addition, plan_removal
+from tests.metadata.photos import xmp
 
 FORMERS = {
     "nothing": xmp().encode(),

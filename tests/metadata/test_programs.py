@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.metadata.exiftool import exiftool, fields, listed
-from tests.metadata.programs import PROGRAMS
 
 from tagmix.metadata.read import read_photo
 from tagmix.metadata.write import Addition, RegionTag, apply_change, plan_addition, plan_removal
+from tests.metadata.exiftool import exiftool, fields, listed
+from tests.metadata.programs import PROGRAMS
 
 TRIANGLE = ((((0.25, 0.125), (0.75, 0.125), (0.75, 0.5)),),)
 BOX = (0.25, 0.125, 0.5, 0.375)

@@ -9,6 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from tagmix.metadata.write import Addition, RegionTag, apply_change, plan_addition, plan_removal
 from tests.metadata.random_sidecars import (
     KEYWORDS,
     TAGS,
@@ -21,8 +23,6 @@ from tests.metadata.random_sidecars import (
     with_keyword,
     without_keyword,
 )
-
-from tagmix.metadata.write import Addition, RegionTag, apply_change, plan_addition, plan_removal
 
 HOW_MANY = int(os.environ.get("TAGMIX_SIDECARS", "80"))
 PARTS = 4

@@ -9,13 +9,13 @@ import zlib
 from pathlib import Path
 
 import pytest
-from tests.metadata.photos import SPACES, bag, dataset, exif, holding, photo, picture, resource, segment, xmp
 
 from tagmix.metadata.embedded import embedded
 from tagmix.metadata.read import read_photo
 from tagmix.metadata.sidecars import raw_of, sidecar_of
 from tagmix.metadata.write import Addition, apply_change, plan_addition
 from tagmix.metadata.xmp import MOST_BYTES
+from tests.metadata.photos import SPACES, bag, dataset, exif, holding, photo, picture, resource, segment, xmp
 
 CATEGORIES = (
     '<Categories><Category Assigned="0">Places<Category Assigned="1">Rome</Category></Category>'

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.metadata.programs import PROGRAMS
-from tests.metadata.random_sidecars import facts_of, qualified
 
 from tagmix.metadata.provenance import is_sealed, records_in
 from tagmix.metadata.read import read_photo
@@ -18,6 +16,8 @@ from tagmix.metadata.write import (
     plan_tag_removal,
 )
 from tagmix.metadata.xmp import parse_xmp
+from tests.metadata.programs import PROGRAMS
+from tests.metadata.random_sidecars import facts_of, qualified
 
 RING = ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0))
 KEYWORDS = [qualified(name) for name in ("dc:subject", "lr:hierarchicalSubject", "digiKam:TagsList")]

@@ -11,9 +11,6 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from tests.metadata.photos import dataset, holding, picture, resource, segment, xmp
-from tests.metadata.programs import PROGRAMS
-from tests.metadata.random_sidecars import facts_of, qualified
 
 from tagmix.errors import MetadataError, ParameterError
 from tagmix.metadata import removal
@@ -21,6 +18,9 @@ from tagmix.metadata.provenance import records_in
 from tagmix.metadata.splice import Splicer
 from tagmix.metadata.write import Addition, RegionTag, apply_change, plan_addition, plan_removal
 from tagmix.metadata.xmp import MOST_BYTES, parse_xmp
+from tests.metadata.photos import dataset, holding, picture, resource, segment, xmp
+from tests.metadata.programs import PROGRAMS
+from tests.metadata.random_sidecars import facts_of, qualified
 
 BOAT = Addition((("boat", 0.75),), (), "run-1", "model-1")
 SUBJECT, TAGS_LIST = qualified("dc:subject"), qualified("digiKam:TagsList")

@@ -190,7 +190,7 @@ def _change(folder: Path | None, catalogue: Path | None, dry_run: bool, change: 
 def shell_word(text: str) -> str:
     """Return a text as one word of a POSIX shell, also if it begins as an option.
 
-    >>> shell_word("it's"), shell_word("boat")
-    ("'it'\\"'\\"'s'", 'boat')
+    >>> print(shell_word("at night"), shell_word("boat"))
+    'at night' boat
     """
     return shlex.quote(printable(text))

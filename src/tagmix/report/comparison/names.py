@@ -24,7 +24,7 @@ LABELS = {
     "ContextEMM": MethodLabel("EMM with context", "used by tagmix train"),
     "ContextEMM_balanced": MethodLabel("EMM balanced", "EMM with context, ranked with weights for rare tags"),
     "ContextEMM_expected": MethodLabel(
-        "EMM with expected tags", "EMM with context, and an expert that reads the tags which others expect"
+        "EMM expected tags", "EMM with context, and an expert that reads the tags which others expect"
     ),
     "EMM_calibrated": MethodLabel("EMM calibrated", "EMM_m ranked by calibrated probability"),
     "KNN": MethodLabel("KNN", "nearest neighbours; Makadia, Pavlovic, Kumar 2008"),
